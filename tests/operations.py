@@ -89,11 +89,15 @@ _RESOURCES = {
 }
 
 
+# Operations that change nothing, although their method is not `GET`.
+_READS = {*extensions.listed("READS")}
+
+
 def scope_of(name: str) -> str:
     """Return the scope that permits a v3 operation."""
     method, path = name.split()
     (*_, resource) = [_RESOURCES[part] for part in path.split("/") if part in _RESOURCES]
-    return f"{resource}:{'read' if method == 'GET' else 'write'}"
+    return f"{resource}:{'read' if method == 'GET' or name in _READS else 'write'}"
 
 
 def body_of(name: str, mark: str = "Sent", **ids: str) -> Any:

@@ -1,7 +1,7 @@
 """Access token scopes. A scope consists of a resource, and `read` or `write`.
 
-An operation's resource is the tag in its declaration (`http.operation`). `read` permits `GET` and `HEAD`, and `write`
-permits all methods.
+An operation's resource is the tag in its declaration (`http.operation`). `read` permits `GET`, `HEAD` and operations
+that are declared to change nothing. `write` permits all operations.
 """
 
 from collections.abc import Collection

@@ -17,6 +17,7 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, ParamSpec, TypeVar, get_type_hints
 
+from chalicelib.credentials import scopes
 from chalicelib.errors import ApiError
 from chalicelib.http import current_request
 from chalicelib.ids import IDENTIFIER
@@ -51,6 +52,7 @@ class Operation:
     - `members`, `optional_members`: the names of additional envelope members that all or some responses contain.
     - `raises`: the errors that are specific to this endpoint. The common errors (authentication, validation,
       availability) are derived from the other arguments.
+    - `reads`: the endpoint changes nothing, although its method is not `GET`, so it needs only the read scope.
     - `creates`: the endpoint creates a record and returns it.
     - `upserts`: the endpoint also creates the record if it is missing. In that case, the status is 201.
     - `warns`: the response can contain `warnings` about members that are unknown, are ignored, refer to a missing
@@ -73,6 +75,7 @@ class Operation:
     members: tuple[str, ...] = ()
     optional_members: tuple[str, ...] = ()
     raises: tuple[type[ApiError], ...] = ()
+    reads: bool = False
     creates: bool = False
     upserts: bool = False
     warns: bool = False
@@ -101,6 +104,10 @@ class Operation:
         """The name of the endpoint's extension, which is empty for core."""
         _, _, below = self.package.partition("chalicelib.extensions.")
         return below.partition(".")[0]
+
+    def scope(self, method: str) -> str:
+        """Return the scope that an access token needs to send this method."""
+        return scopes.scope_for(self.tag, "GET" if self.reads else method)
 
     def resolve(self, type_name: str | None) -> Any:
         """Return the type for a name from `body`, `data` or `bare`, or None for an empty name."""

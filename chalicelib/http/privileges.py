@@ -34,7 +34,7 @@ def require_scope(routes: Mapping[str, Mapping[str, Any]]) -> Callable[[Request,
     def middleware(request: Request, get_response: _GetResponse) -> Response:
         if not auth.is_open(request.path) and (granted := auth.caller().scopes) is not None:
             declared = routes[request.path][request.method].view_function.operation
-            scope = scopes.scope_for(declared.tag, request.method)
+            scope = declared.scope(request.method)
             if not scopes.covers(granted, scope):
                 raise errors.Forbidden(f"The access token lacks the scope {scope}.")
         return get_response(request)

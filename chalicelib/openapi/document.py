@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from chalicelib import __version__
-from chalicelib.credentials import scopes, tokens
+from chalicelib.credentials import tokens
 from chalicelib.http import auth, etag, idempotency
 from chalicelib.http.operation import Operation
 from chalicelib.openapi import error_responses, events, examples, parameters, schemas
@@ -139,9 +139,7 @@ def _query(operation: Operation) -> tuple[str, ...]:
 def _opened_by(view: _View) -> str:
     """Return a sentence that lists the credentials that the route accepts, and the scope that an access token needs."""
     accepted = auth.credentials_for(view.path)
-    scope = (
-        f" with the scope `{scopes.scope_for(view.operation.tag, view.method)}`" if tokens.ACCESS in accepted else ""
-    )
+    scope = f" with the scope `{view.operation.scope(view.method)}`" if tokens.ACCESS in accepted else ""
     return f"Credentials: {' or '.join(name for kind, name in _CREDENTIALS.items() if kind in accepted)}{scope}."
 
 

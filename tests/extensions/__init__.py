@@ -15,6 +15,7 @@ Each member of `support` is optional:
 - `CREATED_BY`, `RECORDS`, `REPEATED`: entries of `operations.CREATED_BY`, arguments of `Record` in `test_preconditions`
   and of `Case` in `replay_cases`.
 - `LISTS`, `PAGE_COSTS`: entries of `LISTS` in `test_longest_ids` and of `PAGES` in `test_growing_lists`.
+- `READS`: operations that change nothing, although their method is not `GET`.
 - `NO_WRITES`: arguments of `Case` in `replay_cases` that change no record.
 - `NOT_IDEMPOTENT`: entries of the set in `reliability.sweep`.
 - `DELETIONS`: arguments of `Case` in `reliability.sweep` for operations that delete core records.

@@ -17,7 +17,7 @@ from chalicelib.http import auth
 from chalicelib.openapi import schemas
 from tests.api import Api
 from tests.openapi.document import Operation, broken_rules, document, member_of, operations, resolved
-from tests.operations import ROUTES
+from tests.operations import ROUTES, scope_of
 from tests.selection import one_of_each
 
 MEMBERS: dict[str, Any] = json.loads((Path(__file__).parents[1] / "contract" / "members.json").read_text("utf-8"))
@@ -179,8 +179,7 @@ def test_an_operation_names_its_credentials() -> None:
     for operation in operations():
         last = operation.description["description"].splitlines()[-1]
         opened_by = OPENED_BY[ROUTES[operation.route]["credential"]]
-        resource, right = declaration(operation).tag, "read" if operation.method == "GET" else "write"
-        scope = f" with the scope `{resource}:{right}`" if "access token" in opened_by else ""
+        scope = f" with the scope `{scope_of(operation.route)}`" if "access token" in opened_by else ""
         assert last == f"Credentials: {opened_by}{scope}.", operation.name
 
 

@@ -26,6 +26,7 @@ _COLUMNS = ("agentId", "day", *usage.NAMES)
     body_optional=True,
     data="models.Usage",
     members=("countedUntil",),
+    reads=True,
     raises=(errors.NotFound,),
     tag="analytics",
 )
