@@ -21,9 +21,9 @@ def follow_cursors(api: Api, path: str) -> Iterator[Answer]:
     raise AssertionError("the list does not end")
 
 
-def read_pages(api: Api, path: str, limit: int) -> list[list[Any]]:
-    """Return all pages of a bounded list, whose responses contain `hasMore`."""
-    answers = [*follow_cursors(api, f"{path}{'&' if '?' in path else '?'}limit={limit}")]
+def read_pages(api: Api, path: str, limit: int, name: str = "limit") -> list[list[Any]]:
+    """Return all pages of a bounded list, whose responses contain `hasMore`. `name` is the parameter of the limit."""
+    answers = [*follow_cursors(api, f"{path}{'&' if '?' in path else '?'}{name}={limit}")]
     assert [one.json["hasMore"] for one in answers] == [True] * (len(answers) - 1) + [False]
     return [one.data for one in answers]
 

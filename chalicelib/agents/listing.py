@@ -112,7 +112,7 @@ def search(workspace_id: str, query: AgentQuery) -> Response:
     """Return a response with the page's agents and starred agents.
 
     `total` and `totalStarred` are absent if the search examines only some of the agents. This costs one or two requests
-    for the index, plus one per 20 agents on the page.
+    for the index, plus one per 20 agents on the page. Raise Invalid as `pages.cursor_of_page` does.
     """
     rows = [*store.list_changes(workspace_id, query.cursor, MAX_SEARCHED + 1)]
     examined = [_Entry(row, store.summary_of(row)) for row in rows[:MAX_SEARCHED]]
@@ -121,11 +121,12 @@ def search(workspace_id: str, query: AgentQuery) -> Response:
     listed = starred if query.starred_only else matches
     following = rows[MAX_SEARCHED - 1].version_tag if len(rows) > MAX_SEARCHED else None
     has_more = following is not None or query.page * query.limit < len(listed)
+    cursor = following and pages.cursor_of_page(query.page, query.limit, len(listed), following)
     body: dict[str, Any] = {"success": True, "message": "Agents retrieved successfully"}
     if not following and not query.cursor:
         body |= {"total": len(listed), "totalStarred": len(starred)}
     body |= {"page": query.page, "limit": query.limit, "hasMore": has_more}
-    body |= {"nextCursor": following} if following else {}
+    body |= {"nextCursor": cursor} if cursor else {}
     return _response(body, agents=query.slice(listed), starredAgents=query.slice(starred))
 
 

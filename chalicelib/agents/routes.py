@@ -63,9 +63,9 @@ def search_agents() -> Response:
 
     `search` searches the title and the first 200 characters of the description. `starredAgents` is the same page of
     only the starred agents. A search examines the 1,000 agents that were changed last. If there are more, `total` and
-    `totalStarred` are absent, and `nextCursor` is the `cursor` of a search of the next 1,000. If the agents do not
-    fit in a response, the last of them have only their ids, `title`, `description`, `starred`, `deployed`
-    and times. New and changed agents may take a second to appear.
+    `totalStarred` are absent. In that case, the last page's `nextCursor` is the `cursor` of a search of the next 1,000.
+    If the agents do not fit in a response, the last of them have only their ids, `title`, `description`, `starred`,
+    `deployed` and times. New and changed agents may take a second to appear.
     """
     return listing.search(auth.caller().workspace_id, listing.AgentQuery.from_request())
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from chalice.app import Response
 
+from chalicelib import errors
 from chalicelib.http import current_request, json_text, parameters, responses
 from chalicelib.storage import AnyRow, Document
 
@@ -120,7 +121,8 @@ def numbered_or_bounded_page(message: str, examined: Iterator[Examined], limit: 
     """Return a numbered page of a bounded list if the query contains `page`, otherwise a page as `bounded_page` does.
 
     A numbered page examines all entries within the limits of one request. If these are the whole list, the response
-    contains `total` and `totalPages`. `page_member` is the name of the member that contains the page number.
+    contains `total` and `totalPages`. `page_member` is the name of the member that contains the page number. Raise
+    Invalid as `cursor_of_page` does.
     """
     if current_request.query_value("page") is None:
         return bounded_page(message, examined, limit)
@@ -137,7 +139,19 @@ def numbered_or_bounded_page(message: str, examined: Iterator[Examined], limit: 
     texts = [*json_text.take_fitting(records)]
     if len(texts) < len(records):
         raise responses.too_large()
-    return json_text.list_response(message, texts, last.position if last.has_more else None, **members)
+    position = cursor_of_page(number, limit, total, last.position) if last.has_more else None
+    return json_text.list_response(message, texts, position, **members)
+
+
+def cursor_of_page(number: int, limit: int, total: int, position: str) -> str | None:
+    """Return the cursor of a numbered page: `position` if it is the last page of the examined entries, otherwise None.
+
+    On an earlier page, a caller that follows the cursor would miss the pages in between. Raise Invalid for a later
+    page. It would be empty although the list continues, so a caller that only counts pages would never reach the end.
+    """
+    if number > 1 and (number - 1) * limit >= total:
+        raise errors.Invalid.member("page", "is after the last page; pass the last page's nextCursor as cursor")
+    return position if number * limit >= total else None
 
 
 def bounded_success(message: str, data: dict[str, Any], position: str | None) -> Response:

@@ -66,9 +66,9 @@ def list_all_leads() -> Response:
 
     `searchTerm` searches the name, the email, the phone number and the agent's name. A request examines up to 500
     leads, so a page may be short or empty. While `hasMore` is true, pass `nextCursor` as `cursor` to continue. With
-    `page`, the response contains `total` and `totalPages`, unless there are more leads than a request examines. It
-    fails with 413 if the page does not fit in a response. Without `agentId`, a new or changed lead may appear in the
-    list a second later.
+    `page`, the response contains `total` and `totalPages`, unless there are more leads than a request examines. In that
+    case, only the last page contains `nextCursor`. The request fails with 413 if the page does not fit in a response.
+    Without `agentId`, a new or changed lead may appear in the list a second later.
     """
     limit, query = parameters.limit(), listing.LeadQuery.from_request()
     return pages.numbered_or_bounded_page("Leads retrieved successfully", _examine(query, limit), limit, "page")

@@ -115,7 +115,8 @@ QUERY: dict[str, Schema] = {
     "order": {"description": "The order of the messages, by default `desc`.", "schema": reference("MessageOrder")},
     "orgId": {"description": "Return only this organisation's records.", "schema": _TEXT},
     "page": {
-        "description": "The page number, starting at 1. Pages after the last page are empty.",
+        "description": "The page number, starting at 1. Pages after the last page are empty, or if a cursor continues "
+        "the list, invalid.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": 1},
     },
     "firstPage": {

@@ -91,8 +91,8 @@ def list_organisations_v3() -> Response:
     """List the workspace's organisations, ordered by id.
 
     While `hasMore` is true, pass `nextCursor` as `cursor` to continue. With `page`, the request examines up to 500
-    organisations. If these are all, the response contains `total` and `totalPages`. It fails with 413 if the page does
-    not fit in a response.
+    organisations. If these are all, the response contains `total` and `totalPages`. Otherwise, only the last page
+    contains `nextCursor`. The request fails with 413 if the page does not fit in a response.
     """
     limit, cursor = parameters.limit(name="pageSize"), parameters.cursor()
     rows = pages.in_portions(partial(store.list_page, auth.caller().workspace_id), cursor, limit)

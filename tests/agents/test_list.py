@@ -102,7 +102,9 @@ def read_pages(api: Api, query: dict[str, Any]) -> Iterator[dict[str, Any]]:
             assert "nextCursor" not in answer
             return
         page += 1
-        if len(answer["agents"]) < limit:
+        if "nextCursor" in answer:
+            beyond = api.get(f"/v3/agents/search?{urlencode({**query, **cursor, 'page': page})}")
+            refused(beyond, 400, "page")
             page, cursor = 1, {"cursor": answer["nextCursor"]}
 
 

@@ -31,7 +31,7 @@ def test_a_new_organisation_gets_an_id_and_is_listed(workspace: NewWorkspace, ap
 def test_organisations_are_listed_in_pages_ordered_by_id(limit: int, sizes: list[int], api: Api) -> None:
     for name in "dbeca":
         api.post(f"/v2/orgs/{name}", {"name": name})
-    found = read_pages(api, "/v3/orgs", limit)
+    found = read_pages(api, "/v3/orgs", limit, "pageSize")
     assert [len(page) for page in found] == sizes
     assert [one["ID"] for one in flatten(found)] == [*"abcde"]
 
@@ -40,9 +40,9 @@ def test_a_list_opens_a_bounded_number_of_records(api: Api, monkeypatch: pytest.
     for number in range(6):
         api.post(f"/v2/orgs/o{number}", {"name": "x" * 1_000})
     monkeypatch.setattr(pages, "MAX_EXAMINED", 4)
-    assert [len(page) for page in read_pages(api, "/v3/orgs", 20)] == [4, 2]
+    assert [len(page) for page in read_pages(api, "/v3/orgs", 20, "pageSize")] == [4, 2]
     monkeypatch.setattr(pages, "MAX_OPENED", 2_500)
-    assert [len(page) for page in read_pages(api, "/v3/orgs", 20)] == [3, 3]
+    assert [len(page) for page in read_pages(api, "/v3/orgs", 20, "pageSize")] == [3, 3]
 
 
 def test_the_agents_of_an_organisation_are_those_that_exist(api: Api) -> None:
