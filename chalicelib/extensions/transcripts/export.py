@@ -49,14 +49,17 @@ class ExportQuery(NamedTuple):
         if sort not in ORDERS:
             raise errors.Invalid.member("sort", f"must be {' or '.join(ORDERS)}")
         since, until, cursor = parameters.seconds("fromTs"), parameters.seconds("toTs"), parameters.cursor()
-        return cls(form, since, until, sort == ORDERS[1], cursor, _conversation_ids())
+        conversation_ids = _conversation_ids()
+        if cursor and conversation_ids and cursor not in conversation_ids:
+            raise errors.Invalid.member("cursor", "must be the nextCursor of a response to the same convoIds")
+        return cls(form, since, until, sort == ORDERS[1], cursor, conversation_ids)
 
     def entries(self, workspace_id: str, agent_id: str, limit: int) -> list[ConversationRow]:
         """Return up to `limit` entries for `page`. This costs one request, or none for ids."""
         if not self.conversation_ids:
             read = entries.oldest_first if self.oldest_first else entries.newest_first
             return read(workspace_id, agent_id, self.since, self.until, self.cursor, limit)
-        start = self.conversation_ids.index(self.cursor) + 1 if self.cursor in self.conversation_ids else 0
+        start = self.conversation_ids.index(self.cursor) + 1 if self.cursor else 0
         remaining = self.conversation_ids[start : start + limit]
         return [ConversationRow(storage.join_key(workspace_id, agent_id, one)) for one in remaining]
 
