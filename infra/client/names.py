@@ -34,6 +34,7 @@ _EXCEPTIONS = {
     "issue_visitor_token": "conversation.issue_visitor_token",
     "list_agent_conversations": "conversations.list",
     "list_all_leads": "leads.list",
+    "list_analytics": "analytics.list",
     "list_changes": "history.list",
     "list_clients": "clients.list_v2",
     "list_clients_v3": "clients.list",

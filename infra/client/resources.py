@@ -1,5 +1,6 @@
 """Writes the asynchronous resources of the Python client: a class for each resource, a method for each operation."""
 
+import re
 import textwrap
 from dataclasses import dataclass
 from typing import Any
@@ -118,7 +119,7 @@ class Resources:
         path, ids, positional = self._path(method, parameters)
         keywords = self._keywords(method, parameters)
         body, members = self._body(method.operation)
-        returned, result = self._result(method.operation)
+        returned, result = self._result(method)
         signature = ["self", *positional, *(["/"] if positional else []), *(["*"] if keywords else [])]
         signature += [f"{name}: {text}" for name, text, _ in keywords] + members
         is_list = returned.startswith(("AsyncPages", "AsyncTextPages"))
@@ -194,19 +195,22 @@ class Resources:
             [f"**members: Unpack[params.{name}]"],
         )
 
-    def _result(self, operation: Schema) -> tuple[str, str]:
-        """Return the annotation and the expression of what the method returns."""
-        properties = self._success(operation)
+    def _result(self, method: _Method) -> tuple[str, str]:
+        """Return the annotation and the expression of what the method returns.
+
+        A list requests its pages during iteration, but a write must send its request immediately.
+        """
+        properties = self._success(method.operation)
         if not properties:
             return "AsyncTextPages", "AsyncTextPages(self._transport, call)"
         data = properties.get("data", {})
         is_data = not properties.keys() - {"success", "message", "warnings", "data"} and "data" in properties
         if data.get("type") == "array":
             name = self._use(data["items"])
-            if is_data and operation["operationId"] not in self._listed():
+            if method.verb != "GET":
                 return f"builtins.list[{name}]", f"(await self._transport.send(call)).page({name}).data"
             return f"AsyncPages[{name}]", f"AsyncPages(self._transport, call, {name})"
-        name, member = (self._use(data), ', "data"') if is_data else (self._use(_json_schema(operation)), "")
+        name, member = (self._use(data), ', "data"') if is_data else (self._use(_json_schema(method.operation)), "")
         return name, f"(await self._transport.send(call)).record({name}{member})"
 
     def _success(self, operation: Schema) -> Schema:
@@ -214,11 +218,6 @@ class Resources:
         schema = _json_schema(operation)
         properties: Schema = self._types.resolve(schema)["properties"] if schema else {}
         return properties
-
-    def _listed(self) -> set[str]:
-        """Return the ids of all operations that read a list."""
-        operations = (method.operation["operationId"] for method in self._methods)
-        return {operation for operation in operations if operation.startswith("list_")}
 
     def _use(self, schema: Schema) -> str:
         """Note that the module uses the schema; return its class."""
@@ -256,7 +255,9 @@ def _value(name: str, schema: Schema) -> str:
 def _docstring(text: str, indent: int) -> list[str]:
     """Return the lines of a docstring."""
     lines = []
-    for line in text.replace("\\", "\\\\").strip().split("\n"):
+    # The document's lines are as long as the service's source. Lists and indented lines stay separate.
+    text = re.sub(r"(?<=\S)\n(?=[^\s|*-])", " ", text.replace("\\", "\\\\").strip())
+    for line in text.split("\n"):
         margin = " " * (len(line) - len(line.lstrip()))
         lines += textwrap.wrap(line, _WIDTH - indent, subsequent_indent=f"{margin}    " if margin else "") or [""]
     lines = [f'"""{lines[0]}', *lines[1:]]

@@ -9,6 +9,7 @@ import logging
 import pickle
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from itertools import cycle, repeat
 from typing import Any, Literal, get_origin
@@ -105,6 +106,41 @@ def test_a_reply_to_an_outdated_message_is_rejected_with_the_newest(cams: Any, a
     assert messages.add("Yes.", from_="bot", in_reply_to=second.mid)[0].from_ == "bot"
 
 
+def test_a_message_grows_under_one_mid(client: Any, agent: Any) -> None:
+    messages = client.conversations(agent.id, "ann").messages
+    for text in ("He", "Hello"):
+        messages.add({"mid": "m-1", "from": "bot", "item": {"text": text}}, replace=True)
+    assert [message.item for message in messages.list()] == [{"text": "Hello"}]
+
+
+def test_an_append_can_require_a_new_conversation(cams: Any, client: Any, agent: Any) -> None:
+    messages = client.conversations(agent.id, "ann").messages
+    messages.add("Hello", if_none_match="*")
+    with pytest.raises(cams.errors.PreconditionFailed):
+        messages.add("Hello", if_none_match="*")
+
+
+@pytest.mark.parametrize("options", [{}, {"in_reply_to": "m-1"}, {"if_match": None}])
+def test_an_append_with_a_condition_takes_effect_once_if_its_response_is_lost(
+    options: dict[str, Any], connect: Connect, client: Any, agent: Any
+) -> None:
+    conversation = client.conversations(agent.id, "ann")
+    conversation.messages.add({"mid": "m-1", "from": "human", "item": {"text": "Hello"}})
+    if "if_match" in options:
+        options = {"if_match": conversation.retrieve().etag}
+    connect(Service(["lost"])).conversations(agent.id, "ann").messages.add("Yes.", from_="bot", **options)
+    assert len(list(conversation.messages.list())) == 2
+
+
+def test_a_write_that_returns_messages_is_sent_immediately(client: Any, agent: Any) -> None:
+    conversation = client.conversations(agent.id, "ann")
+    conversation.messages.add("Hello")
+    turns = [{"messages": [{"from": "human", "item": {"text": "Bye"}}]}]
+    replaced = conversation.messages.replace(turns=turns)
+    assert [message.item for message in conversation.messages.list()] == [{"text": "Bye"}]
+    assert [message.item for message in replaced] == [{"text": "Bye"}]
+
+
 def test_a_stale_state_is_not_sent_again(cams: Any, connect: Connect, agent: Any) -> None:
     service = Service([stale()])
     with pytest.raises(cams.errors.Stale):
@@ -122,7 +158,9 @@ def test_a_stale_state_is_not_sent_again(cams: Any, connect: Connect, agent: Any
         (False, lambda client, agent: client.agents.update(agent.id, title="Sales")),
         (False, lambda client, agent: client.organisations.save("acme", name="Acme")),
         (False, lambda client, agent: client.conversations(agent.id, "ann").state()),
-        (False, lambda client, agent: client.conversations(agent.id, "ann").messages.add("Hello", if_match="*")),
+        (True, lambda client, agent: client.conversations(agent.id, "ann").messages.add("Hello", if_match="*")),
+        (True, lambda client, agent: client.conversations(agent.id, "eve").messages.add("Hi", if_none_match="*")),
+        (False, lambda client, agent: client.conversations(agent.id, "ann").messages.add("Hello", replace=True)),
     ],
 )
 def test_a_lost_write_has_a_key_only_if_a_repeat_would_take_effect(
@@ -176,7 +214,16 @@ def test_an_error_contains_code_request_id_and_issues(cams: Any, client: Any) ->
 
 @pytest.mark.parametrize(
     "response",
-    [HTML, httpx.Response(200, text="<html>"), httpx.Response(200, json=[1]), httpx.Response(302), httpx.Response(200)],
+    [
+        HTML,
+        httpx.Response(200, text="<html>"),
+        httpx.Response(200, json=[1]),
+        httpx.Response(200, json={"status": "ok"}),
+        httpx.Response(200, json={"success": True, "data": [1]}),
+        httpx.Response(302, headers={"Location": "https://example.com/"}),
+        httpx.Response(403, json={"code": ["A"], "message": "Forbidden"}),
+        httpx.Response(200),
+    ],
 )
 def test_a_response_that_is_no_json_object_raises_our_own_error(
     response: httpx.Response, cams: Any, connect: Connect
@@ -185,6 +232,11 @@ def test_a_response_that_is_no_json_object_raises_our_own_error(
         connect(Service(repeat(response))).agents.retrieve("support")
     assert caught.value.status == response.status_code
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_a_response_without_a_list_raises_our_own_error(cams: Any, connect: Connect) -> None:
+    with pytest.raises(cams.InvalidResponse):
+        connect(Service([httpx.Response(200, json={"status": "ok"})])).agents.list().first_page()
 
 
 @pytest.mark.parametrize(("retries", "requests"), [(None, 7), (1, 2), (0, 1)])
@@ -218,6 +270,8 @@ def test_options_apply_to_the_calls_that_follow(connect: Connect, cams: Any) -> 
         (429, "", None),
         (502, "", 0),
         (504, "soon", 0),
+        (503, "Wed, 21 Oct 2015 07:28:00 GMT", 0),
+        (503, "Wed, 21 Oct 2115 07:28:00 GMT", None),
         (500, "", None),
     ],
 )
@@ -243,6 +297,9 @@ def test_no_representation_contains_a_secret(client: Any, agent: Any, workspace:
     assert "url='https://cams.test'" in shown and "title='Support'" in shown
     assert "secret_api_key=…" in shown
     assert agent.secret_api_key not in shown and workspace.workspace_key not in shown
+    page = client.agents.list().first_page()
+    assert page.body["data"][0]["SECRET_API_KEY"] == agent.secret_api_key
+    assert "title='Support'" in repr(page) and agent.secret_api_key not in repr(page)
 
 
 def test_a_record_has_typed_members_and_keeps_unknown_ones(cams: Any, client: Any) -> None:
@@ -259,7 +316,7 @@ def test_a_record_has_typed_members_and_keeps_unknown_ones(cams: Any, client: An
         client.agents.create(titel="Support")
 
 
-def test_names_are_those_that_a_person_would_choose(cams: Any) -> None:
+def test_names_are_those_that_a_person_would_choose(cams: Any, client: Any) -> None:
     organisation = cams.models.Organisation.from_dict({"widgetIDs": ["a"], "ID": "acme"})
     assert (organisation.widget_ids, organisation.id) == (["a"], "acme")
     assert "default_llm_options" in cams.models.NodesSettings._members
@@ -267,6 +324,16 @@ def test_names_are_those_that_a_person_would_choose(cams: Any) -> None:
     records = [record for record in vars(cams.models).values() if inspect.isclass(record) and record.__doc__]
     own = {"etag", "request_id", "to_dict", "from_dict"}
     assert not [record for record in records if own & getattr(record, "_members", {}).keys()]
+    assert not [name for name in vars(client) if "_" in name.strip("_")]
+    assert hasattr(cams._sync.resources.Analytics, "list") == extensions.has("analytics_records")
+
+
+def test_docstrings_are_wrapped_once(cams: Any) -> None:
+    lines = inspect.getdoc(cams._sync.resources.Messages.list).splitlines()
+    paragraphs = [line for line in lines[: lines.index("Args:")] if line]
+    followed = [line for line, following in zip(lines, lines[1:], strict=False) if following and line in paragraphs]
+    assert len(followed) >= 4
+    assert not [line for line in followed if len(line) < 80]
 
 
 def test_a_preconditions_etag_comes_from_the_record(cams: Any, client: Any, agent: Any) -> None:
@@ -369,10 +436,10 @@ def test_the_log_names_no_ids_and_no_key(
         assert private not in "\n".join(lines)
 
 
-@pytest.mark.parametrize("name", [".", ".."])
+@pytest.mark.parametrize("name", ["", ".", ".."])
 def test_an_id_that_http_removes_from_a_path_is_rejected(name: str, client: Any) -> None:
     """If the client sent `..`, deleting a conversation with this id would delete its agent."""
-    with pytest.raises(ValueError, match=r"cannot be '\.' or '\.\.'"):
+    with pytest.raises(ValueError, match=r"cannot be empty, '\.' or '\.\.'"):
         client.conversations("support", name).delete()
 
 
@@ -385,16 +452,48 @@ def test_key_and_address_come_from_the_environment(cams: Any, monkeypatch: pytes
     assert repr(cams.Client()) == "Client(url='https://cams.example.com')"
 
 
+@pytest.mark.parametrize("key", ["cams_a-key\n", "cams_a-key ", "cams_a-keyü", " "])
+def test_a_key_that_no_header_can_contain_is_rejected_without_showing_it(key: str, client: Any, cams: Any) -> None:
+    """The error of the HTTP library would show the key in tracebacks."""
+    for create in (lambda: cams.Client(api_key=key, url="https://cams.test"), lambda: client.with_options(api_key=key)):
+        with pytest.raises(cams.Error, match="The api_key is invalid") as caught:
+            create()
+        assert "a-key" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("url", ["cams.test", "localhost:8000", "https://", "https://cams.test:port", "ftp://cams.test"])
+def test_an_invalid_address_is_rejected(url: str, cams: Any) -> None:
+    with pytest.raises(cams.Error, match="The url is invalid"):
+        cams.Client(api_key="key", url=url)
+
+
+def test_a_response_that_cannot_be_decompressed_raises_no_response(cams: Any) -> None:
+    headers = {"Content-Encoding": "gzip"}
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, headers=headers, stream=httpx.ByteStream(b"<html>")))
+    client = cams.Client(api_key="key", url="https://cams.test", http_client=httpx.Client(transport=transport))
+    with pytest.raises(cams.NoResponse, match="DecodingError"):
+        client.agents.retrieve("support")
+
+
+def test_a_webhook_needs_a_secret(cams: Any) -> None:
+    """Anyone can compute the signature for an empty key."""
+    headers = {"webhook-id": "e-1", "webhook-timestamp": str(int(time.time())), "webhook-signature": "v1,AAAA"}
+    for secret in ("", "whsec_", "whsec_?"):
+        with pytest.raises(ValueError):
+            cams.verify_webhook(b"{}", headers, secret)
+
+
 def test_a_verified_event_has_a_typed_payload(cams: Any) -> None:
     secret = b"a signing secret"
     payload = {"leadName": "Ann", "agentId": "support"}
 
-    def receive(kind: str) -> Any:
+    def receive(kind: str, as_text: bool = False) -> Any:
         body = json.dumps({"type": kind, "payload": payload}).encode()
         headers = {"webhook-id": "e-1", "cams-message-id": "m%C3%BC-1", "webhook-timestamp": str(int(time.time()))}
         signed = b"e-1." + headers["webhook-timestamp"].encode() + b"." + body
         headers["webhook-signature"] = "v1," + base64.b64encode(hmac.digest(secret, signed, "sha256")).decode()
-        return cams.verify_webhook(body, headers, f"whsec_{base64.b64encode(secret).decode()}")
+        received = body.decode() if as_text else body
+        return cams.verify_webhook(received, headers, f"whsec_{base64.b64encode(secret).decode()}")
 
     event = receive("lead_captured")
     assert isinstance(event, cams.events.LeadCaptured)
@@ -405,7 +504,10 @@ def test_a_verified_event_has_a_typed_payload(cams: Any) -> None:
         "support",
     )
     assert event.message_id == "mü-1"
-    assert receive("a_later_type").payload == payload
+    assert receive("lead_captured", as_text=True) == event
+    later = receive("a_later_type")
+    assert later.payload == payload
+    assert "Ann" not in repr(later)
 
 
 def test_the_modules_by_hand_have_at_most_800_lines() -> None:

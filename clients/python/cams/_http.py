@@ -2,15 +2,18 @@
 
 import logging
 import random
+import re
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 import httpx
 
-from ._errors import ApiError, InvalidResponse, NotModified
+from ._errors import ApiError, Error, InvalidResponse, NotModified
 from ._records import Record
 from .errors import BY_CODE
 from .version import __version__
@@ -44,9 +47,9 @@ class Call:
     is_append: bool = False
 
     def url(self) -> str:
-        """Return the path. Raise ValueError for an id that HTTP removes from a path, such as `..`."""
-        if {".", ".."} & set(self.ids.values()):
-            raise ValueError("An id in a path cannot be '.' or '..'.")
+        """Return the path. Raise ValueError for an id that would change the path's segments, such as `..`."""
+        if {"", ".", ".."} & set(self.ids.values()):
+            raise ValueError("An id in a path cannot be empty, '.' or '..'.")
         return self.path.format_map({name: quote(value, safe="") for name, value in self.ids.items()})
 
     def params(self) -> dict[str, Any]:
@@ -71,25 +74,44 @@ class Page(Generic[R]):
 
     data: list[R]
     next_cursor: str | None
-    body: dict[str, Any]
+    # Unlike a record's repr, the body's repr would show secrets.
+    body: dict[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True)
 class Response:
     """A successful response."""
 
+    status: int
     headers: Mapping[str, str]
     text: str
     body: Any
     next_cursor: str | None
 
     def record(self, record: type[R], member: str = "") -> R:
-        """Return the record in this member of the body; without a member, the body."""
-        return record.from_dict(self.body[member] if member else self.body, self.headers)
+        """Return the record in this member of the body; without a member, the body. Raise InvalidResponse."""
+        value = self.body.get(member) if member else self.body
+        if not isinstance(value, dict):
+            raise InvalidResponse(self.status, self.headers)
+        return record.from_dict(value, self.headers)
 
     def page(self, record: type[R]) -> Page[R]:
-        """Return the records in the body."""
+        """Return the records in the body. Raise InvalidResponse if it contains no list."""
+        if not isinstance(self.body.get("data"), list):
+            raise InvalidResponse(self.status, self.headers)
         return Page([record.from_dict(value) for value in self.body["data"]], self.next_cursor, self.body)
+
+
+def check_settings(url: str, api_key: str) -> None:
+    """Raise Error if the address or the key is invalid. The HTTP library's own error would contain the key."""
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        parsed = httpx.URL()
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise Error("The url is invalid; it must begin with https:// or http://.")
+    if not re.fullmatch(r"[!-~]+", api_key):
+        raise Error("The api_key is invalid; it must contain only visible ASCII characters without spaces.")
 
 
 def pause(call: Call, attempt: int, outcome: httpx.Response | Exception) -> float | None:
@@ -106,7 +128,7 @@ def pause(call: Call, attempt: int, outcome: httpx.Response | Exception) -> floa
 
 
 def _requested_pause(call: Call, response: httpx.Response) -> float | None:
-    """Return the seconds in `Retry-After`, 0 without this header, or None if a repeat would get the same response."""
+    """Return the pause that `Retry-After` requests, or None if a repeat would get the same response."""
     header = response.headers.get("Retry-After", "")
     # A 429 without this header means that an agent or workspace has reached a limit. Waiting does not lift it.
     is_throttled = response.status_code == httpx.codes.TOO_MANY_REQUESTS and header
@@ -115,8 +137,18 @@ def _requested_pause(call: Call, response: httpx.Response) -> float | None:
         call.is_append and response.status_code == httpx.codes.CONFLICT and _json(response).get("code") == "STALE"
     )
     if response.status_code in _UNKNOWN or is_throttled or is_stale:
-        return float(header) if header.isdecimal() else 0.0
+        return _seconds(header)
     return None
+
+
+def _seconds(header: str) -> float:
+    """Return the seconds in `Retry-After`, which is a number or a date, or 0 for any other text."""
+    if header.isdecimal():
+        return float(header)
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except ValueError:
+        return 0.0
 
 
 def success(call: Call, response: httpx.Response) -> Response:
@@ -126,7 +158,7 @@ def success(call: Call, response: httpx.Response) -> Response:
         raise NotModified
     body = _json(response)
     if not response.is_success:
-        if not {"code", "message"} <= body.keys():
+        if not (isinstance(body.get("code"), str) and "message" in body):
             raise InvalidResponse(response.status_code, headers)
         raise BY_CODE.get(body["code"], ApiError)(response.status_code, headers, body)
     if not body and headers.get("content-type", "").split(";")[0] not in ("text/csv", "application/x-ndjson"):
@@ -135,7 +167,7 @@ def success(call: Call, response: httpx.Response) -> Response:
         log.warning("%s %s: %s: %s", call.method, call.path, warning.get("path"), warning.get("message"))
     link = response.links.get("next")
     cursor = httpx.URL(link["url"]).params.get("cursor") if link else body.get("nextCursor")
-    return Response(headers, response.text, body, cursor)
+    return Response(response.status_code, headers, response.text, body, cursor)
 
 
 def _json(response: httpx.Response) -> dict[str, Any]:

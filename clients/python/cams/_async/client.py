@@ -28,8 +28,8 @@ class AsyncClient(AsyncResources):
         `api_key` is any credential that the service accepts; the default is the variable `CAMS_API_KEY`. `url` is the
         service's address; the default is `CAMS_URL`. `timeout` limits each connect, read and write, in seconds.
         `retries` is the number of repeats after a lost connection, a 502, 503 or 504, a 429 with `Retry-After`, or a
-        409 `STALE` for added messages. `http_client` may configure proxies or certificates. Raise Error without a key
-        or an address.
+        409 `STALE` for added messages. `http_client` may configure proxies or certificates. Raise Error if the key
+        or the address is missing or invalid.
         """
         url, api_key = _setting(url, "url", "CAMS_URL"), _setting(api_key, "api_key", "CAMS_API_KEY")
         super().__init__(AsyncTransport(url.rstrip("/"), api_key, timeout, retries, http_client or httpx.AsyncClient()))

@@ -32,22 +32,27 @@ class AsyncAppends(AsyncBound):
         *messages: str | models.Message | Mapping[str, Any],
         from_: str = "human",
         in_reply_to: str | None = None,
+        replace: bool | None = None,
         if_match: str | None = None,
+        if_none_match: str | None = None,
     ) -> list[models.Message]:
         """Add 1 to 50 messages in order, and return them as they are stored.
 
         `from_` is the author of texts; a dict has the names of the API. The first message creates the conversation,
         unless the credential is an access token. Each message without `mid` gets a new id before it is sent, so
         repeats store it only once. `in_reply_to` is the `mid` of the newest message that the author has seen. If
-        another message is the newest, raise Outdated; if a person is chatting, raise HumanChatting.
+        another message is the newest, raise Outdated; if a person is chatting, raise HumanChatting. With `replace`, a
+        message whose `mid` is stored replaces the stored message, so a message can grow under one `mid`. With
+        `if_none_match="*"`, add messages only to a new conversation, and otherwise raise PreconditionFailed.
         """
         path = self._path(
             "/agents/{agent_id}/interact/{convo_id}/messages", "/v3/agents/{agent_id}/convos/{convo_id}/messages"
         )
-        body: dict[str, Any] = {"messages": [_with_mid(message, from_) for message in messages]}
-        if in_reply_to is not None:
-            body["inReplyTo"] = in_reply_to
-        call = Call("POST", path, self._ids, headers={"If-Match": if_match}, json=body, is_append=True)
+        options = {"inReplyTo": in_reply_to, "replace": replace}
+        body: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        body["messages"] = [_with_mid(message, from_) for message in messages]
+        headers = {"If-Match": if_match, "If-None-Match": if_none_match, "Idempotency-Key": None}
+        call = Call("POST", path, self._ids, headers=headers, json=body, is_append=True)
         response = await self._transport.send(call)
         return response.page(models.Message).data
 

@@ -10,7 +10,7 @@ from typing import Generic
 import httpx
 
 from .._errors import NoResponse
-from .._http import LOST, Call, Page, R, Response, log, pause, success
+from .._http import LOST, Call, Page, R, Response, check_settings, log, pause, success
 
 
 @dataclass(frozen=True, repr=False)
@@ -23,12 +23,16 @@ class AsyncTransport:
     retries: int
     http: httpx.AsyncClient
 
+    def __post_init__(self) -> None:
+        """Check the address and the credential."""
+        check_settings(self.url, self.api_key)
+
     async def send(self, call: Call) -> Response:
         """Send a request and return the successful response. Raise ApiError, NotModified or NoResponse."""
         url, headers = self.url + call.url(), call.all_headers(self.api_key)
         for attempt in count(1):
             started = time.monotonic()
-            outcome: httpx.Response | httpx.TransportError
+            outcome: httpx.Response | httpx.RequestError
             try:
                 outcome = await self.http.request(
                     call.method, url, params=call.params(), headers=headers, json=call.json, timeout=self.timeout
@@ -36,7 +40,7 @@ class AsyncTransport:
                 result = f"{outcome.status_code}, request {outcome.headers.get('X-Request-Id')}"
             except LOST as error:
                 outcome, result = error, type(error).__name__
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 raise NoResponse(f"{call.method} {call.path}: {type(error).__name__}.") from error
             log.debug("%s %s: %s, %.3f s", call.method, call.path, result, time.monotonic() - started)
             seconds = pause(call, attempt, outcome) if attempt <= self.retries else None
