@@ -68,7 +68,11 @@ def events(types: Types, document: Schema) -> str:
         lines += [f'    type: Literal["{event}"] = member("type")']
         lines += [f'    payload: {payload} = member("payload", record="{payload}")', *_ENVELOPE]
     lines += ["", "", "class UnknownEvent(Record):", '    """An event whose type this client does not know."""', ""]
-    lines += ['    type: str = member("type")', '    payload: dict[str, Any] = member("payload", secret=True)', *_ENVELOPE]
+    lines += [
+        '    type: str = member("type")',
+        '    payload: dict[str, Any] = member("payload", secret=True)',
+        *_ENVELOPE,
+    ]
     lines += ["", "", f"Event = {' | '.join(classes.values())}"]
     lines += ["BY_TYPE: dict[str, type[Event]] = {", *(f'    "{key}": {name},' for key, name in classes.items()), "}"]
     return "\n".join([*lines, ""])

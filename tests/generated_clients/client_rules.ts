@@ -104,6 +104,10 @@ equal(
 for await (const message of appender.conversations("support", "ann").messages.list()) expect(!message, "a message");
 const edge = new Set(appended.map((request) => new URL(request.url).pathname));
 equal([...edge], ["/agents/support/interact/ann/messages"], "paths at the edge");
+for (const query of [{}, { order: "asc" }, { after: "" }] as const)
+  for await (const message of appender.conversations("support", "ann").messages.list(query)) expect(!message, "a message");
+const queries = appended.map((request) => new URL(request.url).search).slice(-4);
+equal(queries, ["?limit=100", "", "?order=asc", "?after="], "the query of a list, in which after excludes limit");
 const [scoped, sentWithScopes] = connect([], { apiKey: "cams_access_x" });
 await scoped.conversations("support", "ann").messages.add("Hello");
 for await (const message of scoped.conversations("support", "ann").messages.list()) expect(!message, "a message");
@@ -121,6 +125,8 @@ const statuses: [number, string, number | null][] = [
   [429, "", null],
   [502, "", 0],
   [504, "soon", 0],
+  [503, "Wed, 21 Oct 2015 07:28:00 GMT", 0],
+  [503, "Wed, 21 Oct 2115 07:28:00 GMT", null],
   [500, "", null],
 ];
 for (const [status, seconds, pause] of statuses) {
@@ -194,6 +200,7 @@ const strange = [
   new Response(),
   new Response("<h1>Bad</h1>", { status: 500 }),
   json({}, 400),
+  json({ code: 403, message: "Forbidden" }, 403),
   new Response("a,b", { status: 500, headers: { "Content-Type": "text/csv" } }),
   new Response("null", { status: 404 }),
 ];
@@ -205,6 +212,8 @@ for (const response of strange) {
     "another server",
   );
 }
+const withoutList = await thrown(connect([json({ status: "ok" })])[0].list("/v3/agents").next());
+equal([withoutList.name, withoutList.status], ["InvalidResponse", 200], "a response without a list");
 expect((await thrown(read(connect([new Response(null, { status: 304 })])[0]))) instanceof cams.NotModified, "a 304");
 
 // Lists and exports are read page by page.
@@ -249,9 +258,9 @@ for (const apiKey of ["a-secret-key\n", "a-secret-kéy", " a-secret-key"]) {
   const invalid = await thrown((async () => new cams.Client({ apiKey, url: "https://cams.test" }))());
   expect(invalid.name === "CamsError" && !String(invalid.stack).includes("secret"), "an error contains the key");
 }
-for (const agent_id of [".", ".."]) {
+for (const agent_id of ["", ".", ".."]) {
   const invalid = await thrown(client.DELETE("/v3/agents/{agent_id}", { params: { path: { agent_id } } }));
-  equal(invalid.message, "An id in a path cannot be '.' or '..'.", "an id");
+  equal(invalid.message, "An id in a path cannot be empty, '.' or '..'.", "an id");
 }
 
 // Key and address come from the environment, which browsers do not have.
@@ -259,10 +268,25 @@ expect(
   (await thrown((async () => new cams.Client({ apiKey: KEY }))())).message.includes("CAMS_URL"),
   "a missing address",
 );
+for (const url of ["cams.test", "localhost:8000", "ftp://cams.test", "https://"]) {
+  const invalid = await thrown((async () => new cams.Client({ apiKey: KEY, url }))());
+  expect(invalid.name === "CamsError" && invalid.message.includes("CAMS_URL"), `the address ${url}`);
+}
 process.env.CAMS_URL = "https://cams.test";
 expect((await thrown((async () => new cams.Client())())).message.includes("CAMS_API_KEY"), "a missing key");
 process.env.CAMS_API_KEY = KEY;
 new cams.Client();
+
+// An option that is undefined has no effect. In particular, it does not select the key in the environment.
+const absent = { apiKey: undefined, url: undefined, timeout: undefined, retries: undefined, fetch: undefined } as object;
+process.env.CAMS_API_KEY = "cams_workspace_another";
+const [absentee, sentByAbsentee] = connect(["lost"]);
+await read(absentee.withOptions(absent));
+equal(sentByAbsentee.length, 2, "requests with the default number of retries");
+equal(sentByAbsentee[0]?.headers.get("Authorization"), `Bearer ${KEY}`, "the client's own key");
+const [defaulting, sentByDefaulting] = connect(["lost"], { timeout: undefined, retries: undefined } as object);
+await read(defaulting);
+equal(sentByDefaulting.length, 2, "requests with default options");
 const node = globalThis as { process?: unknown };
 const { process: hidden } = node;
 delete node.process;

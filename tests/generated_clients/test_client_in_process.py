@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from itertools import cycle, repeat
+from itertools import cycle, pairwise, repeat
 from typing import Any, Literal, get_origin
 
 import httpx
@@ -331,7 +331,7 @@ def test_names_are_those_that_a_person_would_choose(cams: Any, client: Any) -> N
 def test_docstrings_are_wrapped_once(cams: Any) -> None:
     lines = inspect.getdoc(cams._sync.resources.Messages.list).splitlines()
     paragraphs = [line for line in lines[: lines.index("Args:")] if line]
-    followed = [line for line, following in zip(lines, lines[1:], strict=False) if following and line in paragraphs]
+    followed = [line for line, following in pairwise(lines) if following and line in paragraphs]
     assert len(followed) >= 4
     assert not [line for line in followed if len(line) < 80]
 
@@ -461,7 +461,9 @@ def test_a_key_that_no_header_can_contain_is_rejected_without_showing_it(key: st
         assert "a-key" not in "".join(traceback.format_exception(caught.value))
 
 
-@pytest.mark.parametrize("url", ["cams.test", "localhost:8000", "https://", "https://cams.test:port", "ftp://cams.test"])
+@pytest.mark.parametrize(
+    "url", ["cams.test", "localhost:8000", "https://", "https://cams.test:port", "ftp://cams.test"]
+)
 def test_an_invalid_address_is_rejected(url: str, cams: Any) -> None:
     with pytest.raises(cams.Error, match="The url is invalid"):
         cams.Client(api_key="key", url=url)

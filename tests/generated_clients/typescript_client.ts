@@ -15,7 +15,7 @@ function expect(fact: boolean, text: string): asserts fact {
 /** Each append is stored once and in its writer's order, although every fifth response is lost. */
 async function appends(number: string): Promise<void> {
   const { data: agent } = await client.POST("/v3/agents", { body: { agent: { title: "Appends" } } });
-  const { messages } = client.withOptions({ apiKey: agent.SECRET_API_KEY! }).conversations(agent.id!, "ann");
+  const { messages } = client.withOptions({ apiKey: agent.SECRET_API_KEY! }).conversations(agent.id, "ann");
   const share = Number(number) / WRITERS;
   let raised = 0;
   const write = async (writer: number) => {
@@ -90,6 +90,8 @@ async function webhooks(argument: string): Promise<void> {
     expect(error instanceof InvalidWebhook, `the client accepted ${JSON.stringify(received)}`);
   }
   const lead = JSON.stringify({ type: "lead_captured", payload: { leadName: "Ann", agentId: "support" } });
+  const partial = { ...(await signed(lead, at(0), secret)), "cams-message-id": undefined };
+  expect((await verifyWebhook(lead, partial, secret)).messageId === undefined, "an undefined header has a value");
   const sent = await signed(lead, { ...at(0), "cams-message-id": "m%C3%BC-1" }, secret);
   expect((await verifyWebhook(lead, sent, secret)).messageId === "mü-1", "a wrong message id");
   const { receive } = await import("./page.js");

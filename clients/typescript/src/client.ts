@@ -1,5 +1,5 @@
 import createClient, { type ParamsOption } from "openapi-fetch";
-import { CamsError, NoResponse } from "./errors.js";
+import { CamsError, InvalidResponse, NoResponse } from "./errors.js";
 import { bodyOf, needsKey, pauseAfter, resultOf, type Call, type Outcome } from "./requests.js";
 import type { components, paths } from "./schema.js";
 
@@ -9,11 +9,10 @@ type Json<T> = { content: { "application/json": T } };
 type Body<O> = O extends { requestBody: Json<infer T> } ? { body: T } : Maybe<O>;
 type Maybe<O> = O extends { requestBody?: never } ? {} : O extends { requestBody?: Json<infer T> } ? { body?: T } : {};
 type Init<V extends Verb, P extends Path<V>> = ParamsOption<paths[P][V]> & Body<paths[P][V]> & { signal?: AbortSignal };
-type Arguments<T> = {} extends T ? [init?: T] : [init: T];
+type Inputs<T> = {} extends T ? [init?: T] : [init: T];
 /** The JSON object of a response, together with the response itself, or the text of an export. */
 type Result<O> = O extends { responses: { 200: Json<infer T> } } ? T & { readonly response: Response } : string;
-type Answer<V extends Verb, P extends Path<V>> = Promise<Result<paths[P][V]>>;
-type Method<V extends Verb> = <P extends Path<V>>(path: P, ...init: Arguments<Init<V, P>>) => Answer<V, P>;
+type Method<V extends Verb> = <P extends Path<V>>(path: P, ...init: Inputs<Init<V, P>>) => Promise<Result<paths[P][V]>>;
 type Page<P extends Path<"get">> = Result<paths[P]["get"]>;
 type Item<P extends Path<"get">> = Page<P> extends { data: (infer T)[] } ? T : never;
 type List = { [P in Path<"get">]: Item<P> extends never ? never : P }[Path<"get">];
@@ -35,6 +34,9 @@ export interface Options {
   fetch?: (request: Request) => Promise<Response>;
 }
 
+/** Remove options that are undefined. Without this, they would replace the defaults and the client's own options. */
+const defined = (all: Options) => Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+
 /** The operations of the service, by method and path as in openapi-fetch. They return the body, or throw an error. */
 export class Client {
   readonly #options: Required<Options>;
@@ -50,13 +52,13 @@ export class Client {
     const url = options.url ?? variables?.CAMS_URL ?? "";
     // The runtime's own error for an invalid header contains the key.
     if (!/^[!-~]+$/.test(apiKey)) throw new CamsError("Pass a valid apiKey, or set CAMS_API_KEY.");
-    if (!URL.canParse(url)) throw new CamsError("Pass the service's address as url, or set CAMS_URL.");
-    this.#options = { timeout: 30_000, retries: 6, fetch: (request) => fetch(request), ...options, apiKey, url };
+    if (!/^https?:/.test(url) || !URL.canParse(url)) throw new CamsError("Pass a valid url, or set CAMS_URL.");
+    this.#options = { timeout: 30_000, retries: 6, fetch: (input) => fetch(input), ...defined(options), apiKey, url };
   }
 
   /** Return a client with other settings: `client.withOptions({ timeout: 5_000 })`. */
   withOptions(options: Options): Client {
-    return new Client({ ...this.#options, ...options });
+    return new Client({ ...this.#options, ...defined(options) });
   }
 
   /** Return the conversation with these ids. This sends no request. */
@@ -66,25 +68,27 @@ export class Client {
     const path = this.#options.apiKey.startsWith("cams_access_") ? V3 : EDGE;
     const messages = {
       /** Add a text by `from`, or up to 50 messages, and return them as they are stored. */
-      add: async (added: string | Message[], options: Append = {}): Promise<Item<typeof V3>[]> => {
-        const { from = "human", ...others } = options;
+      add: async (added: string | Message[], { from = "human", ...rest }: Append = {}): Promise<Item<typeof V3>[]> => {
         const messages = typeof added === "string" ? [{ from, type: "text", item: { text: added } }] : added;
-        return (await this.#send("POST", path, { params, body: { ...others, messages } }))[0].data;
+        return (await this.#send("POST", path, { params, body: { ...rest, messages } }))[0].data;
       },
-      /** Yield the messages, newest first. */
-      list: (query?: Init<"get", typeof V3>["params"]["query"]) =>
-        this.list(path as typeof V3, { params: { ...params, query: { limit: 100, ...query } } }),
+      /** Yield the messages, newest first. With `{ order: "asc" }`, one page contains as many as fit, up to 6 MB. */
+      list: (query: Init<"get", typeof V3>["params"]["query"] = { limit: 100 }) =>
+        this.list(path as typeof V3, { params: { ...params, query } }),
     };
     return { messages };
   }
 
   /** Yield the records of a list. Each page is requested when it is needed. */
-  async *list<P extends List>(path: P, ...init: Arguments<Init<"get", P>>): AsyncGenerator<Item<P>> {
-    for await (const page of this.pages(path, ...init) as AsyncGenerator<any>) yield* page.data;
+  async *list<P extends List>(path: P, ...init: Inputs<Init<"get", P>>): AsyncGenerator<Item<P>> {
+    for await (const { data, response } of this.pages(path, ...init) as AsyncGenerator<any>) {
+      if (!Array.isArray(data)) throw new InvalidResponse(response.status, response.headers.get("X-Request-Id"));
+      yield* data;
+    }
   }
 
   /** Yield the pages of a list, or the texts that form an exported file. */
-  async *pages<P extends Path<"get">>(path: P, ...[init]: Arguments<Init<"get", P>>): AsyncGenerator<Page<P>> {
+  async *pages<P extends Path<"get">>(path: P, ...[init]: Inputs<Init<"get", P>>): AsyncGenerator<Page<P>> {
     for (let query = { ...init?.params?.query }; ; ) {
       const [content, response] = await this.#send("GET", path, { ...init, params: { ...init?.params, query } });
       yield content;
@@ -99,10 +103,9 @@ export class Client {
   async #send(method: string, path: string, init: object = {}): Promise<[content: any, response: Response]> {
     const [call, { apiKey, retries }]: [Call, Required<Options>] = [{ method, path, ...init }, this.#options];
     // URLs cannot contain these segments. With `..`, deleting a conversation would delete its agent.
-    if (Object.values(call.params?.path ?? {}).some((id) => id === "." || id === ".."))
-      throw new CamsError("An id in a path cannot be '.' or '..'.");
-    const isKeyed = needsKey(call) && !apiKey.startsWith("cams_visitor_");
-    const key = isKeyed ? { "Idempotency-Key": crypto.randomUUID() } : {};
+    if (Object.values(call.params?.path ?? {}).some((id) => ["", ".", ".."].includes(id)))
+      throw new CamsError("An id in a path cannot be empty, '.' or '..'.");
+    const key = needsKey(call) && !apiKey.startsWith("cams_visitor_") ? { "Idempotency-Key": crypto.randomUUID() } : {};
     for (let attempt = 1, body = bodyOf(call); ; attempt++) {
       const outcome = await this.#attempt({ ...call, body }, { Authorization: `Bearer ${apiKey}`, ...key });
       const pause = attempt <= retries ? pauseAfter(attempt, call, outcome) : undefined;

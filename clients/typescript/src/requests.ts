@@ -33,15 +33,16 @@ export function pauseAfter(attempt: number, call: Call, outcome: Outcome): numbe
   const isRepeated = [502, 503, 504].includes(status) || (isAppend(call) && outcome.content?.code === "STALE");
   // A 429 without this header means that an agent or workspace has reached a limit. Waiting does not lift it.
   if (!isRepeated && !(status === 429 && header)) return undefined;
-  const seconds = /^\d+$/.test(header) ? Number(header) : 0;
-  return seconds > 30 ? undefined : seconds * 1_000 + jitter;
+  const seconds = /^\d+$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1_000 || 0;
+  return seconds > 30 ? undefined : Math.max(0, seconds) * 1_000 + jitter;
 }
 
 /** Return the content of a successful response. Throw ApiError or NotModified for any other response. */
 export async function resultOf({ response, content }: Received): Promise<any> {
   const [status, id] = [response.status, response.headers.get("X-Request-Id")];
   if (status === 304) throw new NotModified("The record has not changed.");
-  if (!response.ok) throw content?.code ? new ApiError(status, id, content) : new InvalidResponse(status, id);
+  if (!response.ok && typeof content?.code === "string") throw new ApiError(status, id, content);
+  if (!response.ok) throw new InvalidResponse(status, id);
   if (/^(text.csv|application.x-ndjson)/.test(response.headers.get("Content-Type") ?? "")) return content ?? "";
   const body: unknown = await new Response(content).json().catch(() => undefined);
   if (typeof body !== "object" || body === null || Array.isArray(body)) throw new InvalidResponse(status, id);

@@ -16,7 +16,7 @@ export async function verifyWebhook(
   signingSecret: string,
 ): Promise<WebhookEvent> {
   const entries = headers instanceof Headers ? [...headers] : Object.entries(headers);
-  const values = new Map(entries.map(([name, value]) => [name.toLowerCase(), String(value)]));
+  const values = new Map(entries.map(([name, value]) => [name.toLowerCase(), value?.toString()]));
   const names = ["webhook-id", "webhook-timestamp", "cams-message-id"];
   const [id, time = "", messageId] = names.map((name) => values.get(name));
   if (!id || !/^\d+$/.test(time)) throw new InvalidWebhook("A Standard Webhooks header is missing or malformed.");
