@@ -1,4 +1,4 @@
-"""The Chalice app, and ids that equal a word in another route, such as the agent id `import` (`/v3/agents/import`).
+"""The Chalice app, and ids that equal a word in another route, such as the conversation id `export`.
 
 API Gateway prefers the literal route. If that route lacks a method, the method belongs to the route with the variable.
 `chalice_guard` declares these methods to API Gateway, and `Service` calls the view of the route with the variable.

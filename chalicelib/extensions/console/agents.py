@@ -101,8 +101,8 @@ def _search(query: dict[str, str | None]) -> tuple[list[Any], Document]:
     page = calls.get("/v3/agents/search", {**sent, "limit": _PAGE_SIZE})
     if not page["hasMore"]:
         return page["agents"], {}
-    is_full = len(page["agents"]) == _PAGE_SIZE
-    return page["agents"], {"page": page["page"] + 1} if is_full else {"page": None, "cursor": page.get("nextCursor")}
+    cursor = page.get("nextCursor")
+    return page["agents"], {"page": None, "cursor": cursor} if cursor else {"page": page["page"] + 1}
 
 
 def _save(agent_id: str, change: Document, tag: str) -> None:

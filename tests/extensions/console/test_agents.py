@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from chalicelib.agents import listing
 from chalicelib.extensions import has
+from chalicelib.extensions.console import agents
+from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
@@ -77,6 +80,26 @@ def test_a_person_sees_the_agents_of_their_organisation(signed_in: Browser) -> N
     page = signed_in.open("/agents")
     assert "Support" in page.text and "Other" not in page.text
     assert signed_in.open(AGENT).status == 200
+
+
+@pytest.mark.parametrize("examined", [4, 5])
+def test_an_operator_sees_all_agents_page_by_page(
+    examined: int, workspace: NewWorkspace, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search examines two pages of agents, or two and a half."""
+    monkeypatch.setattr(agents, "_PAGE_SIZE", 2)
+    monkeypatch.setattr(listing, "MAX_SEARCHED", examined)
+    for number in range(9):
+        workspace_api.post(f"/v2/agents/a{number}", {"title": "Found"})
+    browser, path, listed = Browser(workspace.workspace_id), "/agents?q=found", []
+    browser.post("", {"key": workspace.workspace_key})
+    while path:
+        page = browser.open(path)
+        assert page.status == 200
+        listed += re.findall(r'href="[^"]*/agents/(a\d)"', page.text)
+        more = re.search(r'href="[^"]*(/agents\?[^"]*)"', page.text)
+        path = html.unescape(more[1]) if more else ""
+    assert listed == [f"a{number}" for number in reversed(range(9))]
 
 
 def test_saving_without_a_change_writes_nothing(signed_in: Browser) -> None:
