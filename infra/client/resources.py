@@ -64,6 +64,11 @@ class Resources:
             for verb, operation in operations.items()
             if operation["operationId"] not in {_BY_HAND, *AT_EDGE.values()}
         ]
+        self._operations: dict[str, Schema] = {
+            operation["operationId"]: operation
+            for operations in document["paths"].values()
+            for operation in operations.values()
+        }
         self._paths = {
             operation["operationId"]: path.replace("{user_id}", "{convo_id}")
             for path, operations in document["paths"].items()
@@ -124,17 +129,27 @@ class Resources:
         signature += [f"{name}: {text}" for name, text, _ in keywords] + members
         is_list = returned.startswith(("AsyncPages", "AsyncTextPages"))
         lines = [f"    {'' if is_list else 'async '}def {method.name}({', '.join(signature)}) -> {returned}:"]
-        described = method.operation.get("description", "")
         arguments = [f"    {name}: {text}" for name, _, text in keywords if text]
         paragraphs = [
             f"{method.operation['summary']}.",
-            described,
+            self._description(method.operation),
             "\n".join(["Args:", *arguments] if arguments else []),
         ]
         lines += _docstring("\n\n".join(filter(None, paragraphs)), 8)
         call = [f'"{method.verb}"', path, ids, *self._arguments(method, parameters), *body]
         lines += [f"        call = Call({', '.join(filter(None, call))})", f"        return {result}"]
         return lines
+
+    def _description(self, operation: Schema) -> str:
+        """Return the description. The credentials include those of the same operation at the edge."""
+        description: str = operation.get("description", "")
+        edge = self._operations.get(AT_EDGE.get(operation["operationId"], ""), {}).get("description", "")
+        accepted = re.search(r"^Credentials: (.*)\.$", edge, re.MULTILINE)
+        return (
+            description.replace("Credentials: workspace key", f"Credentials: {accepted[1]}")
+            if accepted
+            else description
+        )
 
     def _path(self, method: _Method, parameters: list[Schema]) -> tuple[str, str, list[str]]:
         """Return the expressions for the path and its variables, and the positional arguments."""

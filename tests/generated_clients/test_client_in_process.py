@@ -7,6 +7,7 @@ import inspect
 import json
 import logging
 import pickle
+import re
 import sys
 import time
 import traceback
@@ -326,6 +327,11 @@ def test_names_are_those_that_a_person_would_choose(cams: Any, client: Any) -> N
     assert not [record for record in records if own & getattr(record, "_members", {}).keys()]
     assert not [name for name in vars(client) if "_" in name.strip("_")]
     assert hasattr(cams._sync.resources.Analytics, "list") == extensions.has("analytics_records")
+
+
+def test_docstrings_list_the_credentials_of_both_routes(cams: Any) -> None:
+    text = " ".join(inspect.getdoc(cams._sync.resources.Messages.list).split())
+    assert re.search(r"Credentials: workspace key or agent key \S+ or .*access token with the scope", text)
 
 
 def test_docstrings_are_wrapped_once(cams: Any) -> None:
