@@ -36,15 +36,17 @@ def test_the_collisions_are_known() -> None:
     assert {("/v3/leads/export", "/v3/leads/{lead_id}")} < set(collisions())
 
 
-def test_no_operation_of_the_specification_is_unreachable_for_any_id() -> None:
-    """If an id were unreachable, requests that create a record with this id would have to fail."""
+def test_an_operation_of_the_specification_is_unreachable_only_for_an_id_that_no_agent_can_have(api: Api) -> None:
+    """`GET /v3/agents/search` searches, so no agent can have the id `search`."""
     specified = {(one["method"], one["path"]) for one in SPECIFICATION}
     shadowed = {
         (method, path)
         for literal, path in collisions()
         for method in app.routes[literal].keys() & app.routes[path].keys()
     }
-    assert shadowed & specified == set()
+    assert shadowed & specified == {("GET", "/v3/agents/{agent_id}")}
+    rejected = api.post("/v2/agents/search", {})
+    assert (rejected.status, rejected.json["code"]) == (400, "INVALID")
 
 
 @pytest.mark.parametrize(("literal", "path"), list(collisions()))

@@ -86,9 +86,10 @@ def test_a_kept_answer_that_does_not_name_its_conversation_is_erased(
         assert api.post(f"/agents/support/interact/of-{user}/state", body).status == 200
         for method in ("POST", "PATCH"):
             key = {"Idempotency-Key": f"{method}-{user}"}
-            said = {"messages": [{"from": "human", "mid": user, "item": {"text": f"Words of {user}"}}]}
+            messages = {"messages": [{"from": "human", "mid": user, "item": {"text": f"Words of {user}"}}]}
+            body = {"turns": [messages]} if method == "PATCH" else messages
             path = f"/v3/agents/support/convos/of-{user}/messages"
-            assert api.call(method, path, said, {**headers, **key}).status == 200
+            assert api.call(method, path, body, {**headers, **key}).status == 200
     others = items_containing("yvette")
     counts = erase(api, pass_time, email=ZARA["email"])["counts"]
     assert counts == {**NOTHING, "conversations": 1, "answers": 2}
