@@ -483,6 +483,20 @@ def test_a_response_that_cannot_be_decompressed_raises_no_response(cams: Any) ->
         client.agents.retrieve("support")
 
 
+def test_a_redirection_is_not_followed_to_another_server(cams: Any) -> None:
+    """The body may contain credentials, even if the HTTP library removes the key."""
+    hosts = []
+
+    def redirect(request: httpx.Request) -> httpx.Response:
+        hosts.append(request.url.host)
+        return httpx.Response(307, headers={"Location": "https://example.com/"})
+
+    http = httpx.Client(transport=httpx.MockTransport(redirect), follow_redirects=True)
+    with pytest.raises(cams.InvalidResponse):
+        cams.Client(api_key="key", url="https://cams.test", http_client=http).agents.create(title="Support")
+    assert hosts == ["cams.test"]
+
+
 def test_a_webhook_needs_a_secret(cams: Any) -> None:
     """Anyone can compute the signature for an empty key."""
     headers = {"webhook-id": "e-1", "webhook-timestamp": str(int(time.time())), "webhook-signature": "v1,AAAA"}

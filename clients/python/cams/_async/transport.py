@@ -35,7 +35,13 @@ class AsyncTransport:
             outcome: httpx.Response | httpx.RequestError
             try:
                 outcome = await self.http.request(
-                    call.method, url, params=call.params(), headers=headers, json=call.json, timeout=self.timeout
+                    call.method,
+                    url,
+                    params=call.params(),
+                    headers=headers,
+                    json=call.json,
+                    timeout=self.timeout,
+                    follow_redirects=False,
                 )
                 result = f"{outcome.status_code}, request {outcome.headers.get('X-Request-Id')}"
             except LOST as error:
