@@ -15,7 +15,7 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
   if $$python -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then echo $$python; break; fi; done)
 endif
 
-.PHONY: help run demo test test-all test-rest test-long test-extensions test-browser check format bench bench-quick rehearse deploy verify adopt restore destroy client client-typescript install install-app install-run install-engine install-bench require-python lock clean
+.PHONY: help run demo test test-all test-rest test-long test-extensions test-browser check format bench bench-quick rehearse deploy verify adopt restore destroy client client-typescript install install-app install-run install-engine install-bench install-frameworks require-python lock clean
 
 help:  # the first target, so that a bare `make` prints this list
 	@echo "make run [PORT=8000] [STATE=.local]   run the service on this machine"
@@ -57,15 +57,15 @@ test: install
 	$(PYTEST) -m "not whole and not long" $(ARGS)
 
 # Run every case of every matrix, sweep and count, and print a table of the guarantees.
-test-all: install
+test-all: install install-frameworks
 	$(PYTEST) -m "not long" $(ARGS)
 
 # Run the tests that test-all includes and test omits. .ci/run uses this target.
-test-rest: install
+test-rest: install install-frameworks
 	$(PYTEST) -m "whole and not long" $(ARGS)
 
 # Run every test on unmodified moto (tests/fast_moto.py).
-test-long: install
+test-long: install install-frameworks
 	$(PYTEST) --plain-moto $(ARGS)
 
 # Test copies of the source tree. ARGS="--only none" tests one copy. ARGS="--without each --rehearse" runs all tests
@@ -82,7 +82,7 @@ check: install
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy --strict
-	@.venv/bin/python -m infra.audit requirements/uv.lock requirements/engine.lock requirements/bench.lock
+	@.venv/bin/python -m infra.audit requirements/uv.lock requirements/engine.lock requirements/bench.lock requirements/frameworks.lock
 
 format: install
 	.venv/bin/ruff format .
@@ -139,6 +139,10 @@ require-python:
 install-bench: install
 	@$(INSTALL) .venv-bench requirements/bench.lock
 
+# The agent frameworks whose sessions the Python client stores (docs/sessions.md).
+install-frameworks: require-python
+	@$(INSTALL) .venv-frameworks requirements/frameworks.lock
+
 INSTALL := $(PYTHON) -m infra.local.install
 
 # Lock every package in a requirements file for all Python versions and platforms, with the hashes of its files.
@@ -151,8 +155,9 @@ lock:
 	$(LOCK) --python-version 3.10 requirements/dev.txt $(EXTENSIONS) -o requirements/dev.lock
 	$(LOCK) --python-version 3.10 requirements/run.txt $(EXTENSIONS) -c requirements/dev.lock -o requirements/run.lock
 	$(LOCK) --python-version 3.10 requirements/engine.txt -o requirements/engine.lock
+	$(LOCK) --python-version 3.10 requirements/frameworks.txt -o requirements/frameworks.lock
 	$(LOCK) --python-version 3.11 requirements/bench.txt $(EXTENSIONS) -o requirements/bench.lock
 
 clean:
-	rm -rf .uv .venv .venv-engine .venv-bench tests/generated_clients/node_modules tests/browser/node_modules .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .uv .venv .venv-engine .venv-bench .venv-frameworks tests/generated_clients/node_modules tests/browser/node_modules .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *sorted(f"docs/{one.name}" for one in (ROOT / "docs").glob("*.md")))
 EVERY_DOCUMENT = (*DOCUMENTS, "CHANGELOG.md")
 MOST_BYTES = 12_000
-# 20,000 words, and the pages and sections about replies, new messages, pull endpoints and recent counts.
-MOST_WORDS = 20_850
+# 20,000 words, and the pages and sections about replies, new messages, pull endpoints, recent counts and sessions.
+MOST_WORDS = 20_980
 
 _EXTENSIONS = ROOT / "chalicelib/extensions"
 _SUFFIXES = {".css", ".html", ".js", ".json", ".lock", ".md", ".py", ".svg", ".toml", ".txt", ".yaml"}

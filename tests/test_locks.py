@@ -17,7 +17,7 @@ from tests.selection import first_case
 
 ROOT = Path(__file__).parent.parent
 LOCKS = ROOT / "requirements"
-FILES = ["uv", "run", "dev", "engine", "bench"]
+FILES = ["uv", "run", "dev", "engine", "bench", "frameworks"]
 
 
 def required(file: Path) -> list[Requirement]:

@@ -53,7 +53,7 @@ def test_the_wheel_has_one_package_and_needs_one(wheel: Path) -> None:
     assert wheel.name == f"cams_client-{__version__}-py3-none-any.whl"
     assert {"cams/py.typed", "cams/models.py", "cams/_async/client.py", "cams/_sync/client.py"} < set(names)
     assert {name.split("/")[0] for name in names} == {"cams", f"cams_client-{__version__}.dist-info"}
-    assert [re.match(r"\w+", one)[0] for one in metadata.get_all("Requires-Dist")] == ["httpx"]
+    assert [re.match(r"\w+", one)[0] for one in metadata.get_all("Requires-Dist") if "extra" not in one] == ["httpx"]
     assert wheel.stat().st_size < 80_000
     assert (wheel.parent / f"cams_client-{__version__}.tar.gz").exists()
 
@@ -68,7 +68,8 @@ def test_every_code_of_an_error_has_a_class(python: Path) -> None:
 
 
 def test_the_package_has_no_type_errors(wheel: Path) -> None:
-    assert "Success" in mypy("--config-file=", "cams", cwd=wheel.parents[1])
+    # `test_sessions` checks the adapters, because they import agent frameworks.
+    assert "Success" in mypy("--config-file=", "--exclude=cams/sessions", "cams", cwd=wheel.parents[1])
 
 
 def test_programs_of_customers_have_no_type_errors(python: Path, tmp_path: Path) -> None:

@@ -70,12 +70,13 @@ class Call:
 
 @dataclass(frozen=True)
 class Page(Generic[R]):
-    """A page of a list. `body` is the response's JSON object."""
+    """A page of a list. `body` is the response's JSON object, and `etag` the version of the record that it lists."""
 
     data: list[R]
     next_cursor: str | None
     # Unlike a record's repr, the body's repr would show secrets.
     body: dict[str, Any] = field(repr=False)
+    etag: str | None = None
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,8 @@ class Response:
         """Return the records in the body. Raise InvalidResponse if it contains no list."""
         if not isinstance(self.body.get("data"), list):
             raise InvalidResponse(self.status, self.headers)
-        return Page([record.from_dict(value) for value in self.body["data"]], self.next_cursor, self.body)
+        records = [record.from_dict(value) for value in self.body["data"]]
+        return Page(records, self.next_cursor, self.body, self.headers.get("etag"))
 
 
 def check_settings(url: str, api_key: str) -> None:

@@ -1,0 +1,109 @@
+"""The core of the adapters for agent frameworks: a session is a conversation, and an item of it is a message."""
+
+import json
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .. import models
+from ..errors import NotFound
+from .client import AsyncClient
+
+# The service accepts 50 messages and 2,000,000 bytes per request. The JSON below escapes all other alphabets, so it is
+# never shorter than the request's JSON.
+_MOST_MESSAGES, _MOST_BYTES = 50, 1_900_000
+_LARGEST_PAGE = 100
+
+
+class AsyncTranscript:
+    """The messages of one conversation, as dicts with the names of the API."""
+
+    def __init__(self, client: AsyncClient, agent_id: str, conversation_id: str) -> None:
+        """Create the transcript. The conversation need not exist. The client's key may be the agent's key."""
+        self._conversation = client.conversations(agent_id, conversation_id)
+
+    async def read(self) -> tuple[list[models.Message], str | None]:
+        """Return all messages, oldest first, and the conversation's ETag, or None if there is no conversation."""
+        try:
+            page = await self._conversation.messages.list(order="asc").first_page()
+        except NotFound:
+            return [], None
+        return page.data, page.etag
+
+    async def newest(self, limit: int) -> list[models.Message]:
+        """Return the newest `limit` messages, oldest first."""
+        newest: list[models.Message] = []
+        if limit < 1:
+            return newest
+        try:
+            async for message in self._conversation.messages.list(limit=min(limit, _LARGEST_PAGE)):
+                newest.append(message)
+                if len(newest) == limit:
+                    break
+        except NotFound:
+            return []
+        return newest[::-1]
+
+    async def append(self, messages: Sequence[dict[str, Any]]) -> None:
+        """Add messages. Those that exceed a request's limits are sent in several requests, so they may interleave."""
+        for part in _parts(messages):
+            await self._conversation.messages.add(*part)
+
+    async def put(
+        self, *messages: dict[str, Any], if_match: str | None = None, if_none_match: str | None = None
+    ) -> None:
+        """Add up to 50 messages, and replace those that are stored. Raise PreconditionFailed."""
+        await self._conversation.messages.add(*messages, replace=True, if_match=if_match, if_none_match=if_none_match)
+
+    async def pop(self) -> models.Message | None:
+        """Delete the newest message and return it, or None if the transcript is empty."""
+        while newest := await self.newest(1):
+            try:
+                await self._conversation.messages.delete(newest[0].mid)
+            except NotFound:  # Another process has deleted the message.
+                continue
+            return newest[0]
+        return None
+
+    async def remove(self, mid: str) -> None:
+        """Delete a message if it is stored."""
+        try:
+            await self._conversation.messages.delete(mid)
+        except NotFound:
+            return
+
+    async def delete(self, if_match: str | None = None) -> None:
+        """Delete the conversation if it exists. Raise PreconditionFailed."""
+        try:
+            await self._conversation.delete(if_match=if_match)
+        except NotFound:
+            return
+
+
+def message(author: str, kind: str, item: dict[str, Any], mid: str | None = None) -> dict[str, Any]:
+    """Return a message. Without `mid`, it gets a new id, so that repeated requests store it only once.
+
+    The messages of the user have the author `human`. Only they count as interactions.
+    """
+    return {"mid": mid or uuid.uuid4().hex, "from": "human" if author == "user" else author, "type": kind, "item": item}
+
+
+def text_of(stored: models.Message) -> str:
+    """Return the text of a message that a widget or a person has added, or its content as JSON."""
+    item = stored.item or {}
+    texts = (item.get(name) for name in ("message", "text", "content", "payload"))
+    return next((text for text in texts if isinstance(text, str)), json.dumps(item))
+
+
+def _parts(messages: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    part: list[dict[str, Any]] = []
+    size = 0
+    for each in messages:
+        length = len(json.dumps(each))
+        if part and (len(part) == _MOST_MESSAGES or size + length > _MOST_BYTES):
+            yield part
+            part, size = [], 0
+        part.append(each)
+        size += length
+    if part:
+        yield part

@@ -1,0 +1,1 @@
+"""Adapters that store the sessions of agent frameworks as conversations. Each module requires the extra of its name."""

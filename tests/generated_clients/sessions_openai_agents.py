@@ -1,0 +1,97 @@
+"""A program that stores sessions of the OpenAI Agents SDK, without a model and with only an agent key."""
+
+import asyncio
+from typing import Any
+
+import cams
+from agents import Agent, Model, ModelResponse, Runner, SessionSettings, Usage, function_tool
+from agents.memory.session import Session
+from cams.sessions.openai_agents import CamsSession
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+
+from tests.generated_clients.session_pages import run_page
+
+CALL = ResponseFunctionToolCall(type="function_call", call_id="1", name="rooms", arguments="{}")
+
+
+class EchoModel(Model):
+    """Answers with the number of items that it has received. It calls a tool first if the user asks for rooms."""
+
+    async def get_response(self, system_instructions: Any, input: Any, *others: Any, **options: Any) -> ModelResponse:
+        """Return a tool call or a text."""
+        items: list[Any] = [*input]
+        text = ResponseOutputText(type="output_text", text=f"{len(items)} items", annotations=[])
+        answer = ResponseOutputMessage(
+            id="__fake_id__", type="message", role="assistant", status="completed", content=[text]
+        )
+        asks = items[-1].get("content") == "Rooms?"
+        return ModelResponse(output=[CALL if asks else answer], usage=Usage(), response_id=None)
+
+    def stream_response(self, *arguments: Any, **options: Any) -> Any:
+        """Stream nothing."""
+        raise NotImplementedError
+
+
+@function_tool
+def rooms() -> str:
+    """Return the free rooms."""
+    return "12, 14"
+
+
+async def check_runs() -> None:
+    """Check that a second process continues a session, including a tool call and the message of a person."""
+    agent = Agent(name="Support", model=EchoModel(), tools=[rooms])
+    assert isinstance(session(), Session)
+    assert (await Runner.run(agent, "Rooms?", session=session())).final_output == "3 items"
+    await client.conversations("support", "ann").messages.add("I am a person.", from_="agent")
+    assert (await Runner.run(agent, "Hello", session=session())).final_output == "6 items"
+    items: list[Any] = await session().get_items()
+    assert [item.get("type", item.get("role")) for item in items] == [
+        *("user", "function_call", "function_call_output", "message", "assistant", "user", "message")
+    ]
+    assert items[4] == {"role": "assistant", "content": "I am a person."}
+    assert await session().get_items(2) == items[-2:]
+    assert await session(SessionSettings(limit=3)).get_items() == items[-3:]
+    stored = [message async for message in client.conversations("support", "ann").messages.list(order="asc")]
+    assert [message.from_ for message in stored].count("human") == 2
+    await session().clear_session()
+    assert await session().get_items() == [] == await session().get_items(5)
+    assert await session().pop_item() is None
+
+
+async def check_concurrency() -> None:
+    """Check that concurrent writers lose no item, keep their order, and that each item is popped once."""
+
+    async def write(writer: int) -> None:
+        for number in range(5):
+            await session().add_items([{"role": "user", "content": f"{writer} {number}"}])
+
+    await asyncio.gather(*(write(writer) for writer in range(8)))
+    stored: list[Any] = await session().get_items()
+    texts = [item["content"] for item in stored]
+    assert sorted(texts) == [f"{writer} {number}" for writer in range(8) for number in range(5)]
+    assert all(
+        [text for text in texts if text[0] == f"{writer}"] == sorted(texts)[writer * 5 :][:5] for writer in range(8)
+    )
+    popped: list[Any] = await asyncio.gather(*(session().pop_item() for _ in range(10)))
+    assert len({item["content"] for item in popped}) == 10
+    many: list[Any] = [{"role": "user", "content": f"{number}"} for number in range(120)]
+    await session().add_items(many)
+    assert (await session().get_items(120), len(await session().get_items())) == (many, 150)
+
+
+def session(settings: SessionSettings | None = None) -> CamsSession:
+    """Return the session as another process would open it."""
+    return CamsSession("ann", client, "support", settings)
+
+
+async def main() -> None:
+    """Run all checks."""
+    await check_runs()
+    await check_concurrency()
+    values = await run_page("OpenAI Agents SDK", model=EchoModel())
+    assert values["result"].final_output == "151 items"
+
+
+client = cams.AsyncClient()
+asyncio.run(main())
