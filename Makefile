@@ -15,6 +15,9 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
   if $$python -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then echo $$python; break; fi; done)
 endif
 
+# The Python client and the agent frameworks need Python 3.11 or newer. Without them, their tests are skipped.
+FRAMEWORKS := $(shell $(PYTHON) -c "import sys; sys.version_info >= (3, 11) and print('install-frameworks')")
+
 .PHONY: help run demo test test-all test-rest test-long test-extensions test-browser check format bench bench-quick rehearse deploy verify adopt restore destroy client client-typescript install install-app install-run install-engine install-bench install-frameworks require-python lock clean
 
 help:  # the first target, so that a bare `make` prints this list
@@ -57,15 +60,15 @@ test: install
 	$(PYTEST) -m "not whole and not long" $(ARGS)
 
 # Run every case of every matrix, sweep and count, and print a table of the guarantees.
-test-all: install install-frameworks
+test-all: install $(FRAMEWORKS)
 	$(PYTEST) -m "not long" $(ARGS)
 
 # Run the tests that test-all includes and test omits. .ci/run uses this target.
-test-rest: install install-frameworks
+test-rest: install $(FRAMEWORKS)
 	$(PYTEST) -m "whole and not long" $(ARGS)
 
 # Run every test on unmodified moto (tests/fast_moto.py).
-test-long: install install-frameworks
+test-long: install $(FRAMEWORKS)
 	$(PYTEST) --plain-moto $(ARGS)
 
 # Test copies of the source tree. ARGS="--only none" tests one copy. ARGS="--without each --rehearse" runs all tests
@@ -155,7 +158,7 @@ lock:
 	$(LOCK) --python-version 3.10 requirements/dev.txt $(EXTENSIONS) -o requirements/dev.lock
 	$(LOCK) --python-version 3.10 requirements/run.txt $(EXTENSIONS) -c requirements/dev.lock -o requirements/run.lock
 	$(LOCK) --python-version 3.10 requirements/engine.txt -o requirements/engine.lock
-	$(LOCK) --python-version 3.10 requirements/frameworks.txt -o requirements/frameworks.lock
+	$(LOCK) --python-version 3.11 requirements/frameworks.txt -o requirements/frameworks.lock
 	$(LOCK) --python-version 3.11 requirements/bench.txt $(EXTENSIONS) -o requirements/bench.lock
 
 clean:

@@ -15,7 +15,7 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", *sorted(f"docs/{one.name}" for one 
 EVERY_DOCUMENT = (*DOCUMENTS, "CHANGELOG.md")
 MOST_BYTES = 12_000
 # 20,000 words, and the pages and sections about replies, new messages, pull endpoints, recent counts and sessions.
-MOST_WORDS = 20_980
+MOST_WORDS = 21_200
 
 _EXTENSIONS = ROOT / "chalicelib/extensions"
 _SUFFIXES = {".css", ".html", ".js", ".json", ".lock", ".md", ".py", ".svg", ".toml", ".txt", ".yaml"}

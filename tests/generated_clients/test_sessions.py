@@ -21,8 +21,8 @@ from tests.selection import whole
 from tests.test_locks import required
 
 PYTHON = ROOT / ".venv-frameworks" / "bin" / "python"
-HERE = Path(__file__).parent
-FRAMEWORKS = ["openai_agents"]
+PROGRAMS = Path(__file__).parent / "sessions"
+FRAMEWORKS = ["claude_agent_sdk", "openai_agents", "strands_agents"]
 
 pytestmark = [
     pytest.mark.engine,
@@ -48,15 +48,13 @@ def test_a_framework_stores_its_sessions_with_an_agent_key(framework: str, clien
     status, _ = ask(run, "POST", "/v2/agents/support", workspace_key, {"title": "Support", "SECRET_API_KEY": key})
     assert status in (200, 201)
     settings = {"CAMS_URL": f"http://127.0.0.1:{run.port}", "CAMS_API_KEY": key, "PYTHONPATH": f"{client}:{ROOT}"}
-    ran(PYTHON, HERE / f"sessions_{framework}.py", cwd=client, **settings)
+    settings["CAMS_WORKSPACE_KEY"] = workspace_key  # Claude's program creates agents
+    ran(PYTHON, "-m", f"tests.generated_clients.sessions.{framework}", cwd=client, **settings)
 
 
 def test_the_adapters_and_their_programs_have_no_type_errors(client: Path) -> None:
-    programs = [HERE / f"sessions_{framework}.py" for framework in FRAMEWORKS]
     line = [sys.executable, "-m", "mypy", "--strict", "--python-version", "3.11", "--python-executable", PYTHON]
-    assert "Success" in ran(
-        *line, "--config-file=", "cams/sessions", *programs, cwd=client, MYPYPATH=f"{client}:{ROOT}"
-    )
+    assert "Success" in ran(*line, "--config-file=", "cams/sessions", PROGRAMS, cwd=client, MYPYPATH=f"{client}:{ROOT}")
 
 
 def test_the_extras_accept_the_tested_versions(client: Path) -> None:

@@ -88,6 +88,13 @@ def message(author: str, kind: str, item: dict[str, Any], mid: str | None = None
     return {"mid": mid or uuid.uuid4().hex, "from": "human" if author == "user" else author, "type": kind, "item": item}
 
 
+def author_of(role: str, content: Any) -> str:
+    """Return the author of a message. In Claude's and Strands' formats, the user sends the results of tools."""
+    blocks = content if isinstance(content, list) else []
+    is_result = any("toolResult" in block or block.get("type") == "tool_result" for block in blocks)
+    return "tool" if role == "user" and is_result else role
+
+
 def text_of(stored: models.Message) -> str:
     """Return the text of a message that a widget or a person has added, or its content as JSON."""
     item = stored.item or {}

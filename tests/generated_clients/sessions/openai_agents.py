@@ -9,7 +9,7 @@ from agents.memory.session import Session
 from cams.sessions.openai_agents import CamsSession
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
-from tests.generated_clients.session_pages import run_page
+from tests.generated_clients.sessions.page import run_page
 
 CALL = ResponseFunctionToolCall(type="function_call", call_id="1", name="rooms", arguments="{}")
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-_PAGE = Path(__file__).parents[2] / "docs" / "sessions.md"
+_PAGE = Path(__file__).parents[3] / "docs" / "sessions.md"
 
 
 async def run_page(section: str, **values: Any) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Programs that store sessions of agent frameworks. `test_sessions` runs them in the frameworks' environment."""

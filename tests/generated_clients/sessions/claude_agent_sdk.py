@@ -1,0 +1,63 @@
+"""A program that stores sessions of the Claude Agent SDK, without Claude and with only an agent key."""
+
+import asyncio
+import os
+import uuid
+from typing import cast
+
+import cams
+from cams.sessions.claude_agent_sdk import CamsSessionStore
+from claude_agent_sdk import get_session_messages_from_store, list_sessions_from_store
+from claude_agent_sdk.testing import run_session_store_conformance
+from claude_agent_sdk.types import SessionKey, SessionStoreEntry
+
+from tests.generated_clients.sessions.page import run_page
+
+SESSION = str(uuid.uuid4())
+KEY: SessionKey = {"project_key": "-home-ann", "session_id": SESSION}
+
+
+async def check_conformance() -> None:
+    """Run the SDK's conformance suite, including all optional methods. Each store has a new agent."""
+    with cams.Client(api_key=os.environ["CAMS_WORKSPACE_KEY"]) as workspace:
+
+        def empty_store() -> CamsSessionStore:
+            agent = workspace.agents.create(title="Claude")
+            return CamsSessionStore(cams.AsyncClient(api_key=agent.secret_api_key), agent.id)
+
+        await run_session_store_conformance(empty_store)
+
+
+async def check_concurrency() -> None:
+    """Check that concurrent writers lose no entry and no summary, and that a repeated entry is stored once."""
+    store = CamsSessionStore(client, "support")
+    await asyncio.gather(*(store.append(KEY, [entry(writer)]) for writer in range(8)))
+    await store.append(KEY, [entry(3), entry(3), {"type": "x", "uuid": "result"}])
+    loaded = await store.load(KEY)
+    assert loaded is not None and len(loaded) == 9
+    (listed,) = await list_sessions_from_store(store, directory="/home/ann")
+    assert (listed.session_id, listed.created_at) == (SESSION, 1735689600000)
+    assert len(await get_session_messages_from_store(store, SESSION, directory="/home/ann")) >= 1
+
+
+def entry(number: int) -> SessionStoreEntry:
+    """Return an entry of the user as the SDK would send it."""
+    written: dict[str, object] = {
+        "type": "user",
+        "uuid": f"{uuid.UUID(int=number)}",
+        "timestamp": "2025-01-01T00:00:00.000Z",
+        "message": {"role": "user", "content": [{"type": "text", "text": f"Hello {number}"}]},
+    }
+    return cast(SessionStoreEntry, written)
+
+
+async def main() -> None:
+    """Run all checks."""
+    await check_conformance()
+    await check_concurrency()
+    values = await run_page("Claude Agent SDK")
+    assert isinstance(values["options"].session_store, CamsSessionStore)
+
+
+client = cams.AsyncClient()
+asyncio.run(main())

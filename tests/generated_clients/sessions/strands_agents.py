@@ -1,0 +1,113 @@
+"""A program that stores sessions of Strands Agents, without a model and with only an agent key."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import cams
+from cams.sessions.strands_agents import CamsSessionRepository
+from strands import Agent, tool
+from strands.models import Model
+from strands.session.repository_session_manager import RepositorySessionManager
+from strands.types.exceptions import SessionException
+from strands.types.session import SessionMessage
+
+from tests.generated_clients.sessions.page import run_page
+
+
+class EchoModel(Model):
+    """Answers with the number of messages that it has received. It calls a tool first if the user asks for rooms."""
+
+    def update_config(self, **model_config: Any) -> None:
+        """Change nothing."""
+
+    def get_config(self) -> Any:
+        """Return no settings."""
+        return {}
+
+    def structured_output(self, *arguments: Any, **options: Any) -> Any:
+        """Return nothing."""
+        raise NotImplementedError
+
+    async def stream(self, messages: Any, *arguments: Any, **options: Any) -> AsyncIterator[Any]:
+        """Yield the events of a tool call or a text."""
+        asks = messages[-1]["content"][0].get("text") == "Rooms?"
+        call = {"toolUse": {"toolUseId": "1", "name": "rooms"}}
+        delta = {"toolUse": {"input": "{}"}} if asks else {"text": f"{len(messages)} messages"}
+        yield {"messageStart": {"role": "assistant"}}
+        yield {"contentBlockStart": {"start": call if asks else {}}}
+        yield {"contentBlockDelta": {"delta": delta}}
+        yield {"contentBlockStop": {}}
+        yield {"messageStop": {"stopReason": "tool_use" if asks else "end_turn"}}
+
+
+@tool
+def rooms() -> str:
+    """Return the free rooms."""
+    return "12, 14"
+
+
+def open_agent(agent_id: str = "default") -> Agent:
+    """Return the session's agent as another process would open it."""
+    manager = RepositorySessionManager("ann", CamsSessionRepository(client, "support"))
+    return Agent(EchoModel(), tools=[rooms], session_manager=manager, agent_id=agent_id, callback_handler=None)
+
+
+def check_runs() -> None:
+    """Check that a second process continues a session and its state, and that agents have separate messages."""
+    first = open_agent()
+    assert str(first("Rooms?")).strip() == "3 messages"
+    first.state.set("language", "en")
+    first("Hello")
+    second = open_agent()
+    assert second.state.get("language") == "en"
+    assert [each["role"] for each in second.messages] == ["user", "assistant"] * 3
+    assert str(second("Hello")).strip() == "7 messages"
+    assert str(open_agent("other")("Hello")).strip() == "1 messages"
+    stored = list(client.conversations("support", "ann").messages.list(order="asc"))
+    assert [message.from_ for message in stored].count("human") == 3
+    assert [message.from_ for message in stored].count("tool") == 1
+
+
+def check_messages() -> None:
+    """Check changes, pages, bytes, and that concurrent writers lose no message."""
+    repository = CamsSessionRepository(client, "support")
+    image: Any = {"image": {"format": "png", "source": {"bytes": b"\x89PNG"}}}
+    written = SessionMessage({"role": "user", "content": [image]}, 0)
+    repository.create_message("bob", "default", written)
+    repository.create_message("bob", "default", written)
+    assert repository.list_messages("bob", "default") == [written]
+    written.redact_message = {"role": "user", "content": [{"text": "redacted"}]}
+    repository.update_message("bob", "default", written)
+    assert repository.read_message("bob", "default", 0) == written
+    assert repository.read_message("bob", "default", 1) is None
+    assert repository.read_session("bob") is None
+    for unknown in (SessionMessage({"role": "user", "content": []}, 7),):
+        try:
+            repository.update_message("bob", "default", unknown)
+        except SessionException:
+            continue
+        raise AssertionError
+
+    def write(writer: int) -> None:
+        for number in range(1, 6):
+            text = SessionMessage({"role": "user", "content": [{"text": f"{writer} {number}"}]}, number)
+            repository.create_message("bob", "default", text)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(8)))
+    texts = [each.message["content"][0]["text"] for each in repository.list_messages("bob", "default", None, 1)]
+    assert sorted(texts) == [f"{writer} {number}" for writer in range(8) for number in range(1, 6)]
+    assert len(repository.list_messages("bob", "default", 10, 35)) == 6
+
+
+client = cams.Client()
+check_runs()
+check_messages()
+values = asyncio.run(run_page("Strands Agents", model=EchoModel()))
+assert str(values["result"]).strip() == "9 messages"
+with cams.Client(api_key=os.environ["CAMS_WORKSPACE_KEY"]) as workspace:
+    # The inbox shows a message's text, not its JSON.
+    assert workspace.conversations("support", "ann").retrieve().last_message == "9 messages"
