@@ -110,7 +110,7 @@ def test_a_name_with_underscores_is_in_the_code(document: str) -> None:
 
 @cache
 def code_names() -> frozenset[str]:
-    folders = ("chalicelib", "infra", "tests", "benchmarks", "clients")
+    folders = ("chalicelib", "infra", "tests", "benchmarks", "clients", "examples")
     files = [
         path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".yaml", ".json"}
     ]

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 MODULES = [
     *(
         module
-        for folder in ("benchmarks", "chalicelib", "clients", "infra", "tests")
+        for folder in ("benchmarks", "chalicelib", "clients", "examples", "infra", "tests")
         for module in sorted((ROOT / folder).rglob("*.py"))
     ),
     ROOT / "app.py",
