@@ -22,7 +22,7 @@ FRAMEWORKS := $(shell $(PYTHON) -c "import sys; sys.version_info >= (3, 11) and 
 
 help:  # the first target, so that a bare `make` prints this list
 	@echo "make run [PORT=8000] [STATE=.local]   run the service on this machine"
-	@echo "make demo [STATE=.local]              fill the running service with 90 days of data"
+	@echo "make demo [STATE=.local]              fill the running service with 90 days of data, and run a bot"
 	@echo "make test [ARGS=...]                  run the quick tests, each behaviour once; four minutes"
 	@echo "make test-all                         run the whole suite; ten minutes"
 	@echo "make test-long                        run every test on unmodified moto; two hours"
@@ -46,9 +46,10 @@ help:  # the first target, so that a bare `make` prints this list
 run: install-run
 	@exec .venv/bin/python -m infra.local.run --port "$(PORT)" --state "$(STATE)" $(ARGS)
 
-# Fill the local run that uses STATE.
+# Fill the local run that uses STATE. Then run the example bot for it until Ctrl-C.
 demo: install-run
-	@exec .venv/bin/python -m infra.demo --state "$(STATE)" $(ARGS)
+	@.venv/bin/python -m infra.demo --state "$(STATE)" $(ARGS)
+	@exec .venv/bin/python -m infra.demo.bot --state "$(STATE)"
 
 # Run two workers, because more workers slow down tests that start and kill processes on small machines. All tests in a
 # module run in the same worker, so that module fixtures are set up only once. The last option keeps

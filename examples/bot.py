@@ -20,7 +20,7 @@ AGENT, POSITION, POOL = sys.argv[1], Path(sys.argv[2]), ThreadPoolExecutor()
 def think(messages):
     """Yield the answer to up to 20 messages, oldest first, in pieces. If a person is needed, finally yield None."""
     question = str((messages[-1].get("item") or {}).get("text"))
-    for word in f"You wrote: {question} (I am not a model yet, but I can find you a person.)".split():
+    for word in f"You wrote: {question} Shall I find you a person?".split():
         time.sleep(0.3)
         yield f"{word} "
     if "person" in question:
@@ -70,7 +70,7 @@ def decide(convo_id):
             time.sleep(1)
 
 
-if not POSITION.exists():  # the file contains the path of the next request to the bot's pull endpoint
+if not POSITION.exists():  # the file contains the path of the next read of the bot's pull endpoint
     webhook = {"kind": "pull", "events": ["message_received", "conversation_state_changed"]}
     endpoint = call("POST", "/v3/webhooks", {"webhook": webhook})[0]["data"]["id"]
     POSITION.write_text(f"/v3/webhooks/{endpoint}/events?limit=100&after=")
