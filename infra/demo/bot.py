@@ -64,13 +64,14 @@ def _visit(service: Service, directory: Path, position: Path) -> None:
     )
     question = {"from": "human", "type": "text", "item": {"text": _QUESTION}}
     service.call("POST", path, {"messages": [question]})
-    shown: dict[str, Any] = {}
+    printed: dict[str, Any] = {}
     while True:
-        for message in reversed(service.call("GET", f"{path}?limit=3")):
-            if shown.get(message["mid"]) != message["item"]:
-                shown[message["mid"]] = message["item"]
-                print(f"  {_SENDERS.get(message.get('from'), 'Other')}: {message['item'].get('text')}", flush=True)
         time.sleep(_SECONDS_BETWEEN_READS)
+        with contextlib.suppress(click.ClickException):  # the run has stopped; the bot reports this
+            for message in reversed(service.call("GET", f"{path}?limit=3")):
+                if printed.get(message["mid"]) != message["item"]:
+                    printed[message["mid"]] = message["item"]
+                    print(f"  {_SENDERS.get(message.get('from'), 'Other')}: {message['item'].get('text')}", flush=True)
 
 
 if __name__ == "__main__":

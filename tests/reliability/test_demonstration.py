@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from chalicelib.extensions import has
 from infra.demo import texts
 from infra.local.children import ROOT
 from tests import extensions
-from tests.reliability.runs import Run, ask, begin, end, free_port
+from tests.reliability.runs import SECONDS, Run, ask, begin, end, free_port
 from tests.selection import whole
 
 extensions.require("console", "reports")
@@ -56,6 +58,32 @@ def test_it_fills_the_run_once(run: Run) -> None:
     assert "The demonstration data already exists; nothing was added." in again.stdout
     assert data(run, path)["totals"] == report["totals"]
     assert run.output.count("POST") == 0
+
+
+@pytest.mark.skipif(not has("feeds"), reason="The bot reads a pull endpoint.")
+def test_the_bot_answers_a_visitor_until_it_is_interrupted(run: Run) -> None:
+    assert demonstrate(run.directory, "--conversations", "25").returncode == 0
+    command = [sys.executable, "-m", "infra.demo.bot", "--state", str(run.directory)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as bot:
+        assert bot.stdout is not None
+        deadline = threading.Timer(SECONDS, bot.kill)
+        deadline.start()
+        lines = [bot.stdout.readline()]
+        while not lines[-1].startswith("  Bot: ") or "Shall I find you a person?" not in lines[-1]:
+            lines.append(bot.stdout.readline())
+            assert lines[-1]
+        second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        bot.send_signal(signal.SIGINT)
+        lines += bot.stdout.readlines()
+        deadline.cancel()
+    assert bot.returncode == 0
+    assert "Stopped the bot. The next `make demo` continues where it stopped." in lines[-1]
+    output = "".join(lines)
+    assert "cams_" not in output and "Traceback" not in output
+    assert output.count("  Bot: ") > 2
+    assert f"/convos/{texts.HOTEL}/demo-guest" in output
+    assert second.stderr == "Error: The bot is already running in another terminal.\n"
+    assert run.output.count("/events") == 0
 
 
 def test_without_a_run_it_names_the_command_that_starts_it(tmp_path: Path) -> None:
