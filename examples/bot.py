@@ -13,8 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib import error, parse, request
 
-URL, KEY = os.environ["CAMS_URL"], os.environ["CAMS_API_KEY"]
-AGENT, POSITION, POOL = sys.argv[1], Path(sys.argv[2]), ThreadPoolExecutor()
+URL, KEY, AGENT, POSITION = os.environ["CAMS_URL"], os.environ["CAMS_API_KEY"], sys.argv[1], Path(sys.argv[2])
 
 
 def think(messages):
@@ -78,7 +77,8 @@ while True:
     try:
         page, _ = call("GET", POSITION.read_text())
         convos = {one["payload"]["convoId"] for one in page["data"] if one.get("payload", {}).get("agentId") == AGENT}
-        list(POOL.map(decide, convos))
+        with ThreadPoolExecutor() as pool:  # waits for all answers, even if one fails
+            list(pool.map(decide, convos))
         # The position moves after the answers, so that a crash misses no event.
         POSITION.with_suffix(".new").write_text(POSITION.read_text().partition("after=")[0] + f"after={page['after']}")
         POSITION.with_suffix(".new").replace(POSITION)

@@ -90,11 +90,11 @@ def hotel(run: Run) -> Hotel:
 
 
 @contextmanager
-def bot(run: Run, position: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the bot, wait until it has its endpoint, and kill it with SIGKILL at the end. It prints nothing."""
+def bot(run: Run, position: Path, script: Path = BOT) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the bot, wait until it has its endpoint, and kill it with SIGKILL at the end."""
     credentials = run.credentials
     environment = {**os.environ, "CAMS_URL": credentials["base_url"], "CAMS_API_KEY": credentials["access_token"]}
-    command = [sys.executable, str(BOT), AGENT, str(position)]
+    command = [sys.executable, str(script), AGENT, str(position)]
     with position.with_suffix(".output").open("wb") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
     try:
@@ -104,7 +104,6 @@ def bot(run: Run, position: Path) -> Iterator[subprocess.Popen[bytes]]:
     finally:
         process.kill()
         process.wait()
-    assert position.with_suffix(".output").read_text() == ""
 
 
 @pytest.fixture(scope="module")
@@ -216,6 +215,7 @@ def test_a_killed_bot_continues_where_it_stopped(run: Run, hotel: Hotel, positio
     assert hotel.mids("eve") == ["During", "answer During"]
     assert hotel.mids("dee") == ["Before", "answer Before", "After", "answer After"]
     assert len(hotel.call("GET", "/v3/webhooks")) == 1
+    assert position.with_suffix(".output").read_text() == ""
 
 
 @whole
@@ -234,6 +234,26 @@ def test_events_of_other_agents_and_of_deleted_conversations_are_skipped(
         hotel.let_bot_read("deletion")
         assert process.poll() is None
         assert len(hotel.call("GET", "/v3/agents/shop/convos/fay/messages")) == 1
+        output = position.with_suffix(".output").read_text()
+        assert output == "No answer in gus: HTTP Error 404: Not Found\n"
+
+
+@whole
+@pytest.mark.engine
+def test_a_model_that_fails_disturbs_no_other_answer(run: Run, hotel: Hotel, position: Path) -> None:
+    position, failing = position.with_name("failing.position"), position.with_name("failing.py")
+    start = "    question = "
+    failing.write_text(
+        BOT.read_text("utf-8").replace(start, f"    assert 'Fail' not in str(messages)\n{start}"), "utf-8"
+    )
+    with bot(run, position, failing):
+        hotel.write("hal", "Fail")
+        hotel.write("ida", "Hi")
+        hotel.wait_for_answer("ida", "Hi")
+        hotel.let_bot_read("failure")
+        assert hotel.mids("ida") == ["Hi", "answer Hi"]
+        assert hotel.mids("hal") == ["Fail"]
         output = position.with_suffix(".output")
-        assert output.read_text() == "No answer in gus: HTTP Error 404: Not Found\n"
-        output.write_text("")
+        assert set(output.read_text().splitlines()) == {"Trying again: AssertionError()"}
+    with bot(run, position):  # the model works again
+        hotel.wait_for_answer("hal", "Fail")
