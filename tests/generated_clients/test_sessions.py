@@ -22,7 +22,7 @@ from tests.test_locks import required
 
 PYTHON = ROOT / ".venv-frameworks" / "bin" / "python"
 PROGRAMS = Path(__file__).parent / "sessions"
-FRAMEWORKS = ["claude_agent_sdk", "openai_agents", "strands_agents"]
+FRAMEWORKS = ["claude_agent_sdk", "openai_agents", "pydantic_ai", "strands_agents"]
 
 pytestmark = [
     pytest.mark.engine,

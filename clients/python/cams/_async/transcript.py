@@ -46,7 +46,7 @@ class AsyncTranscript:
 
     async def append(self, messages: Sequence[dict[str, Any]]) -> None:
         """Add messages. Those that exceed a request's limits are sent in several requests, so they may interleave."""
-        for part in _parts(messages):
+        for part in parts(messages):
             await self._conversation.messages.add(*part)
 
     async def put(
@@ -102,7 +102,8 @@ def text_of(stored: models.Message) -> str:
     return next((text for text in texts if isinstance(text, str)), json.dumps(item))
 
 
-def _parts(messages: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+def parts(messages: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the messages in parts that fit in a request."""
     part: list[dict[str, Any]] = []
     size = 0
     for each in messages:
