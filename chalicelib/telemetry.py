@@ -92,7 +92,8 @@ _log.setLevel(logging.INFO)
 def log_request(request: Request, get_response: Callable[[Request], Response]) -> Response:
     """Log a request with its cost, and return the request id in a response header (middleware).
 
-    `route` is the path pattern, because an id in the path may be an email. Capacity is in DynamoDB units.
+    `route` is the path pattern, because an id in the path may be an email. `tool` is the tool that an assistant called.
+    Capacity is in DynamoDB units.
     """
     # API Gateway's request id, which also appears in the gateway's own log and header. Without API Gateway, this is the
     # invocation id.
@@ -107,6 +108,7 @@ def log_request(request: Request, get_response: Callable[[Request], Response]) -
         {"durationMs": "Milliseconds", "readUnits": "Count", "writeUnits": "Count"},
         method=request.method,
         route=request.context.get("resourcePath"),
+        tool=request.context.get("tool"),
         workspace=request.context.get("workspaceId"),
         status=response.status_code,
         durationMs=round((clock.monotonic() - start) * 1000),

@@ -32,7 +32,8 @@ def envelope(request: Request, get_response: GetResponse) -> Response:
         # the same way.
         _log.exception("A middleware failed")
         response = Response({}, status_code=500)
-    is_finished = response.status_code < 400 or str(response.headers.get("Content-Type")).startswith("text/html")
+    # Views of extensions return their own errors as text. All other errors are objects.
+    is_finished = response.status_code < 400 or isinstance(response.body, str)
     return response if is_finished else _error_response(request, response)
 
 
