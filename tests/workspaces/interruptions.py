@@ -51,5 +51,12 @@ def crashes(act: Callable[[], object], points: slice) -> Iterator[None]:
         yield
 
 
-# `make test-all` crashes at each request.
-each_crash = pytest.mark.parametrize("points", [slice(2, None, 20), pytest.param(slice(None), marks=whole)])
+# `make test-all` crashes at each fourth request, and `make test-long` at each request, which takes minutes.
+each_crash = pytest.mark.parametrize(
+    "points",
+    [
+        slice(2, None, 20),
+        pytest.param(slice(1, None, 4), marks=whole),
+        pytest.param(slice(None), marks=pytest.mark.long),
+    ],
+)
