@@ -35,7 +35,7 @@ MAX_BODY_VALUES = 160_000
 MAX_MESSAGES = 30_000
 _LAST_MESSAGE = 200  # maximum characters of `lastMessage`, so that most metadata fits into the index
 # Members of turns and messages that are omitted instead of null.
-_OPTIONAL = frozenset({"from", "type", "item", "delay", "ts", "messages"})
+_OPTIONAL = frozenset({"from", "type", "item", "delay", "ts"})
 NO_TURNS = b"[]"
 
 
@@ -72,7 +72,11 @@ def prepare_change(body: "StateIn", now: int) -> StateChange:
     if sum(len(turn.get("messages") or ()) or 1 for turn in body.turns) > MAX_MESSAGES:
         raise errors.TooLarge(f"turns must have at most {MAX_MESSAGES:,} messages.")
     turns = to_response_form(body.turns, now)
-    return StateChange(body, turns, to_text(turns))
+    text = to_text(turns)
+    if b":null" in text:  # a search of the text costs less than a look at each message
+        turns = [without_null(turn) for turn in turns]
+        text = to_text(turns)
+    return StateChange(body, turns, text)
 
 
 def apply_change(before: State, change: StateChange, now: int) -> State:
@@ -141,7 +145,7 @@ def to_response_form(turns: list[Any], now: int) -> list[Document]:
     response_turns: list[Document] = []
     size = 0
     for turn in turns:
-        turn, messages = _without_null(turn), turn.get("messages") or []
+        messages = turn.get("messages") or []
         ts = now if turn.get("ts") is None else turn["ts"]
         # `messages` and `ts` come last, as in the wire models, so a turn that is sent back unchanged has the same text.
         rest = {name: value for name, value in turn.items() if name not in ("messages", "ts")}
@@ -156,7 +160,6 @@ def to_response_form(turns: list[Any], now: int) -> list[Document]:
             if message["mid"] in mids:
                 raise errors.Invalid.member(_second_path(turns, message["mid"]), "is duplicated")
             mids.add(message["mid"])
-            message = _without_null(message)
             response_turns.append(
                 {**rest, "messages": message, "ts": ts if message.get("ts") is None else message["ts"]}
             )
@@ -165,10 +168,13 @@ def to_response_form(turns: list[Any], now: int) -> list[Document]:
     return response_turns
 
 
+def without_null(turn: Document) -> Document:
+    """Return a turn in the response form without optional members that are null. Unknown members may be null."""
+    members = {name: _without_null(value) if name == "messages" else value for name, value in turn.items()}
+    return _without_null(members)
+
+
 def _without_null(members: Document) -> Document:
-    """Return a turn or a message without the optional members that are null. Unknown members may be null."""
-    if None not in members.values():
-        return members
     return {name: value for name, value in members.items() if value is not None or name not in _OPTIONAL}
 
 

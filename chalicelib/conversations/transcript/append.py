@@ -9,7 +9,15 @@ from typing import Any
 
 from chalicelib import errors, ids
 from chalicelib.conversations import new_messages
-from chalicelib.conversations.state import MAX_MESSAGES, NO_TURNS, State, to_response_form, to_text, with_counters
+from chalicelib.conversations.state import (
+    MAX_MESSAGES,
+    NO_TURNS,
+    State,
+    to_response_form,
+    to_text,
+    with_counters,
+    without_null,
+)
 from chalicelib.conversations.transcript.edit import as_turns
 from chalicelib.storage import Document
 
@@ -20,7 +28,7 @@ def new_turns(messages: Sequence[Any], now: int) -> list[Document]:
     A message without `mid` gets a new id. Raise Invalid for a duplicate message id.
     """
     with_mids = [{**message, "mid": message.get("mid") or ids.new_id()} for message in messages]
-    return to_response_form(as_turns(with_mids), now)
+    return [without_null(turn) for turn in to_response_form(as_turns(with_mids), now)]
 
 
 def add_turns(before: State, turns: Sequence[Document], stored: Collection[str], now: int) -> State:

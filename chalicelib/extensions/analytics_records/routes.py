@@ -6,12 +6,14 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors
 from chalicelib.agents import store as agents
-from chalicelib.extensions.analytics_records import records
 from chalicelib.http import auth, cors, pages, parameters
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
-    from chalicelib.extensions.analytics_records import models  # noqa: F401
+    from chalicelib.extensions.analytics_records import models, records  # noqa: F401
+else:
+    records = LazyModule("chalicelib.extensions.analytics_records.records")
 
 routes = Blueprint(__name__)
 
@@ -74,7 +76,7 @@ def delete_analytics_v3(agent_id: str) -> Response:
     return _delete(agent_id, records.TimeRange.required_from_request(*_V3))
 
 
-def _delete(agent_id: str, time_range: records.TimeRange) -> Response:
+def _delete(agent_id: str, time_range: "records.TimeRange") -> Response:
     workspace_id = auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
     deleted, position = records.delete(workspace_id, agent_id, time_range)

@@ -8,12 +8,16 @@ from chalicelib import errors, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations import filters, records, transcript
 from chalicelib.conversations.rendering import render_v3
-from chalicelib.extensions.transcripts import entries, export, search
 from chalicelib.http import auth, files, json_text, pages, parameters
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
-    from chalicelib.extensions.transcripts import models  # noqa: F401
+    from chalicelib.extensions.transcripts import entries, export, models, search  # noqa: F401
+else:
+    entries = LazyModule("chalicelib.extensions.transcripts.entries")
+    export = LazyModule("chalicelib.extensions.transcripts.export")
+    search = LazyModule("chalicelib.extensions.transcripts.search")
 
 routes = Blueprint(__name__)
 
