@@ -16,7 +16,6 @@ from chalicelib.agents.rows import AgentRow
 from chalicelib.http import auth, current_request, json_text, pages, parameters, responses
 from chalicelib.storage import Document
 
-SEARCH = ("workspaceId", "search", "sortBy", "page", "limit", "starredOnly", "deployed", "cursor")
 SEARCH_LIMIT = 50  # the default page size of a search
 # Index entries per search, which is at most two requests. A total is exact only if these are all entries.
 MAX_SEARCHED = 1_000

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors
-from chalicelib.agents import listing, rendering, store
+from chalicelib.agents import rendering, store
 from chalicelib.credentials import tokens
 from chalicelib.http import auth, bodies, cors, etag, pages, parameters, privileges, references, responses
 from chalicelib.http.lazy_module import LazyModule
@@ -19,9 +19,10 @@ from chalicelib.storage import Document
 from chalicelib.tools import store as tools
 
 if TYPE_CHECKING:
-    from chalicelib.agents import forms, record
+    from chalicelib.agents import forms, listing, record
 else:
     forms = LazyModule("chalicelib.agents.forms")
+    listing = LazyModule("chalicelib.agents.listing")
     record = LazyModule("chalicelib.agents.record")
 
 routes = Blueprint(__name__)
@@ -57,7 +58,12 @@ def list_agents() -> Response:
 
 
 @routes.route("/v3/agents/search", methods=["GET"])
-@Operation(bare="record.AgentSearch", query=listing.SEARCH, position=ULID, bounded=True)
+@Operation(
+    bare="record.AgentSearch",
+    query=("workspaceId", "search", "sortBy", "page", "limit", "starredOnly", "deployed", "cursor"),
+    position=ULID,
+    bounded=True,
+)
 def search_agents() -> Response:
     """List a page of the workspace's agents that match all filters, in the v3 form.
 

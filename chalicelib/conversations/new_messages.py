@@ -172,4 +172,5 @@ def _texts(item: Any) -> Iterator[str]:
         yield text
     elif isinstance(item, dict):
         for name in _TEXTS:
-            yield from _texts(item.get(name))
+            if name in item:
+                yield from _texts(item[name])

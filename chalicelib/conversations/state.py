@@ -148,7 +148,9 @@ def to_response_form(turns: list[Any], now: int) -> list[Document]:
         messages = turn.get("messages") or []
         ts = now if turn.get("ts") is None else turn["ts"]
         # `messages` and `ts` come last, as in the wire models, so a turn that is sent back unchanged has the same text.
-        rest = {name: value for name, value in turn.items() if name not in ("messages", "ts")}
+        rest = {**turn}
+        rest.pop("messages", None)
+        rest.pop("ts", None)
         # Each message repeats its turn's other members, so a small request could produce a huge response.
         if len(messages) > 1:
             size += len(storage.encode_json({**rest, "ts": ts})) * len(messages)

@@ -11,12 +11,13 @@ from chalicelib.agents import store as agents
 from chalicelib.http import auth, bodies, etag, files, pages, parameters, privileges, responses
 from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
-from chalicelib.leads import export, listing, store
+from chalicelib.leads import listing, store
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
-    from chalicelib.leads import models
+    from chalicelib.leads import export, models
 else:
+    export = LazyModule("chalicelib.leads.export")
     models = LazyModule("chalicelib.leads.models")
 
 routes = Blueprint(__name__)

@@ -101,7 +101,9 @@ def test_messages_are_those_of_a_list(
             assert answer.data == with_items(model.append(messages))
         elif step == "replace":
             messages = [{**message, "ts": 1} for message in what]
-            answer = api.patch(v3, {"turns": [{"from": message["from"], "messages": [message]} for message in messages]})
+            answer = api.patch(
+                v3, {"turns": [{"from": message["from"], "messages": [message]} for message in messages]}
+            )
             model.replace(messages)
             assert answer.data == with_items(messages)
         elif step == "shorten":  # the request to the state route contains some of the stored messages and a new message
