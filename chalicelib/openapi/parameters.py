@@ -138,11 +138,6 @@ QUERY: dict[str, Schema] = {
         "by creation, and `alphabetical` by title.",
         "schema": reference("AgentOrder"),
     },
-    "sortedCursor": {
-        "name": "cursor",
-        "description": "The `nextCursor` of an earlier response with the same `sort`. The list continues after it.",
-        "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern})?$"},
-    },
     "starredOnly": {"description": "`true` returns only starred agents.", "schema": _FLAG},
     "state": {"description": "Return only conversations in this state.", "schema": _TEXT},
     "status": {"description": "Return only deliveries with this status.", "schema": reference("DeliveryStatus")},
@@ -173,7 +168,6 @@ _REQUIRED: dict[str, tuple[str, Any, Schema]] = {
         "true",
         {"type": "string", "const": "true"},
     ),
-    "q": ("The text to search for, ignoring case.", "1010", _TEXT),
 }
 QUERY |= {
     f"required{name.capitalize()}": {

@@ -2,6 +2,7 @@
 
 from chalicelib.extensions.transcripts import export
 from chalicelib.http import parameters
+from chalicelib.ids import IDENTIFIER
 from chalicelib.openapi.schemas import Schema, reference
 
 SCHEMAS: dict[str, Schema] = {
@@ -27,6 +28,18 @@ QUERY: dict[str, Schema] = {
             "maxItems": parameters.MAX_PAGE_SIZE,
             "items": reference("Identifier"),
         },
+    },
+    "requiredQ": {
+        "name": "q",
+        "required": True,
+        "description": "The text to search for, ignoring case.",
+        "example": "1010",
+        "schema": {"type": "string", "minLength": 1, "maxLength": parameters.MAX_TEXT},
+    },
+    "sortedCursor": {
+        "name": "cursor",
+        "description": "The `nextCursor` of an earlier response with the same `sort`. The list continues after it.",
+        "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern})?$"},
     },
     "fromTs": {"description": "Return only conversations created at or after this Unix time.", "schema": _SECONDS},
     "toTs": {"description": "Return only conversations created before this Unix time.", "schema": _SECONDS},
