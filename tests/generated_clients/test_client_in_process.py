@@ -533,7 +533,10 @@ def test_a_verified_event_has_a_typed_payload(cams: Any) -> None:
 
 
 def test_the_modules_by_hand_have_at_most_800_lines() -> None:
-    files = (build.SOURCE / "cams").rglob("*.py")
+    """The sessions of agent frameworks have their own limit, in `test_sessions`."""
+    package = build.SOURCE / "cams"
+    sessions = {package / "_async/transcript.py", *package.glob("sessions/*.py")}
+    files = {*package.rglob("*.py")} - sessions
     assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= 800
 
 
