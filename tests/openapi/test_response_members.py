@@ -33,10 +33,15 @@ NULL = {
 }
 # Members that all recorded responses contain although the document does not require them, with the reason.
 OPTIONAL = {
+    "AgentSearch.total": "the search examined only some of the agents",
+    "AgentSearch.totalStarred": "the search examined only some of the agents",
     "AgentV2.SECRET_API_KEY": "agent keys and visitors do not see it",
     "AgentV2.agentPlatform": "v2 cannot represent the platform",
     "AgentV2.title": "the agent has no title",
     "AgentV3.SECRET_API_KEY": "a token with scopes does not see it",
+    "AssignedConversation.assignedUser": "the conversation is returned to the agent",
+    "AssignedUser.email": "the credential may not read clients",
+    "AssignedUser.name": "the credential may not read clients",
     "Change.number": "only agents and tools have versions",
     "ConversationAnalytics.convo": "only a page load was recorded",
     "ConversationAnalytics.load": "only the conversation was recorded",

@@ -47,7 +47,12 @@ class CamsSession:
 
 
 def _item(stored: models.Message) -> TResponseInputItem:
-    """Return an item. A message that a widget or a person has added becomes a message of the SDK."""
-    if stored.item and {"role", "type"} & stored.item.keys():
-        return cast(TResponseInputItem, stored.item)
+    """Return an item. A message that a widget or a person has added becomes a message of the SDK.
+
+    A visitor chooses the members of `item` but not the author. So a message from `human` is never more than the user's.
+    """
+    item = stored.item or {}
+    is_message_of_user = item.get("role") == "user" and item.get("type", "message") == "message"
+    if is_message_of_user or (stored.from_ != "human" and {"role", "type"} & item.keys()):
+        return cast(TResponseInputItem, item)
     return {"role": "user" if stored.from_ == "human" else "assistant", "content": text_of(stored)}
