@@ -24,6 +24,7 @@ QUEUES = (QUEUE,)
 TESTED_PARAMETERS = ("interval", "by", "tz")
 LISTS = ("/v3/usage",)
 READS = ("POST /v3/agents/{agent_id}/usage",)
+NO_WRITES: list[tuple[Any, ...]] = [("usage read", "POST /v3/agents/{agent_id}/usage", {})]
 PAGE_COSTS = {"/v3/usage": "usage of 1,000 agents", "/v3/usage?limit=100": "usage of 1,000 agents"}
 COSTS: list[tuple[Any, ...]] = [
     ("report of a workspace", "GET /v3/analytics", {"Query": 9, "BatchGetItem": 1}),

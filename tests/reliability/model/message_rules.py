@@ -33,6 +33,8 @@ class MessageRules(InboxRules):
         known = self.state_record(at, agent_id, convo_id)
         if seen == _NEWEST and known:
             seen = next((message["mid"] for message in flat(known.document["turns"])), None)
+        if known is None:
+            condition = None  # with `If-None-Match: *`, the request would create the conversation
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("conversation", (agent_id, convo_id))
