@@ -42,7 +42,7 @@ def test_of_twenty_bots_at_most_one_replies(races: Races, count_cases: CaseCount
     count_cases(faults=200, states=200)
 
 
-@pytest.mark.parametrize("count", [pytest.param(5_000, marks=whole), pytest.param(MANY, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [pytest.param(2_000, marks=whole), pytest.param(MANY, marks=pytest.mark.long)])
 def test_no_reply_follows_a_takeover_in_many_races(count: int, races: Races, count_cases: CaseCounter) -> None:
     logging.disable()  # a log line takes a tenth of a race
     with races.on_dictionaries():

@@ -26,7 +26,7 @@ from tests.webhooks.pipeline import Inbox, Stream, fan_out, take
 pytestmark = [whole, pytest.mark.skipif(not are_all_on(), reason="The page describes all extensions.")]
 
 PAGE, PART = "docs/operate.md", "conversation price"
-CONVERSATIONS, MESSAGES = 20, 20
+CONVERSATIONS, MESSAGES = 10, 20
 # Seconds of each invocation. A delivery waits for its receiver.
 SECONDS = {"api_handler": 0.05, "fan_out_conversations": 0.05, "deliver": 0.2}
 MEMORY_GB = {function.name: function.memory_mb / 1024 for function in declared_functions()}
