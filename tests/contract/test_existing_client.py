@@ -123,13 +123,13 @@ def list_conversations(client: Client) -> list[Any]:
 
 
 def query_conversations(client: Client) -> None:
-    told = {"summary": "Asked for an order", "capturedVariables": {"order": "1010"}, "userName": "Ann"}
-    client.send("PATCH", client.convo, {"conversation": told})
+    change = {"summary": "Asked for an order", "capturedVariables": {"order": "1010"}, "userName": "Ann"}
+    client.send("PATCH", client.convo, {"conversation": change})
     for row in list_conversations(client):
         record = client.send("GET", f"{client.convos}/{row['ID']}")["data"]
         assert (record["ID"], record["origin"], record["ts"]) == (row["ID"], "web-chat", row["ts"])
     record = client.send("GET", client.convo)["data"]
-    assert {name: record[name] for name in told} == told
+    assert {name: record[name] for name in change} == change
 
 
 def get_conversation(client: Client) -> None:

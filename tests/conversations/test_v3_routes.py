@@ -199,7 +199,7 @@ def test_replaced_turns_always_update_the_counters(updates: bool, warnings: list
 def test_an_unknown_client_is_not_found_and_changes_nothing(api: Api) -> None:
     api.post(STATE, {"metadata": {"state": "requested_chat"}})
     before = api.get(CONVERSATION)
-    assert refused(api.post(f"{CONVERSATION}/assign", {"assignToUserId": "nobody"}), 404) == "There is no such client."
+    assert refused(api.post(f"{CONVERSATION}/assign", {"assignToUserId": "unknown"}), 404) == "There is no such client."
     assert api.get(CONVERSATION).text == before.text
 
 

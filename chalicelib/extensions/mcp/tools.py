@@ -39,7 +39,7 @@ def permitted(routes: Mapping[str, Mapping[str, Any]], granted: Collection[str])
     """Yield the tools that these scopes permit, in the file's order, except those of disabled extensions."""
     for tool in _all():
         route = routes.get(tool.path, {}).get(tool.method)
-        if route and scopes.covers(granted, scopes.scope_for(route.view_function.operation.tag, tool.method)):
+        if route and scopes.covers(granted, route.view_function.operation.scope(tool.method)):
             yield tool
 
 
