@@ -55,7 +55,7 @@ def _check_parts(here: cloud.Cloud, api: Gateway, extensions: Collection[str]) -
     if len(sources) != sum(bool(function.stream or function.queue) for function in functions):
         raise Failed(f"The stage with {[*extensions]} has different event sources: {sources}")
     marks = {tag.get("x-extension") for tag in api.call("GET", "/openapi.json")["tags"]} - {None}
-    if marks != {*extensions} - {"console"}:  # the document omits console pages
+    if marks != {*extensions} - {"console", "mcp"}:  # the document omits console pages and /mcp
         raise Failed(f"The OpenAPI document of the stage with {[*extensions]} marks {marks}.")
     api.call("GET", "/v3/agents")
     return len(functions)
