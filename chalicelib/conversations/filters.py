@@ -53,8 +53,3 @@ class Filters(NamedTuple):
             and metadata["lastModified"] >= self.active_since
             and parameters.contains(metadata, _SEARCHED_MEMBERS, self.text)
         )
-
-
-def is_inbox() -> bool:
-    """Return whether the query string contains `inbox=true`. Raise Invalid if the value is neither true nor false."""
-    return bool(parameters.flag("inbox"))

@@ -8,6 +8,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors
 from chalicelib.agents import store as agents
+from chalicelib.clients import store as clients
 from chalicelib.conversations import message_list_routes, records, reply_check, store, transcript, visitors
 from chalicelib.conversations.rendering import RESERVED_BYTES
 from chalicelib.conversations.state import (
@@ -58,6 +59,9 @@ def add_messages(agent_id: str, user_id: str) -> Response:
     With `inReplyTo`, messages are added only to the conversation that their author has seen, and not while a person is
     chatting. Otherwise, the request fails with 409, and `conversation` contains the state and the newest message.
 
+    With `assignToUserId`, the client takes over: a conversation without an assignee is assigned to the client, and the
+    state becomes `human-chatting`. With `state`, the state becomes this value. A retry changes neither again.
+
     A visitor token adds messages as the user, so `from` must be `human` or absent. Any other sender is rejected with
     403. The service sets the message's `ts` and ignores its `channel`.
     """
@@ -69,12 +73,9 @@ def add_messages(agent_id: str, user_id: str) -> Response:
 def add_conversation_messages(agent_id: str, convo_id: str) -> Response:
     """Add messages to the end of an existing conversation, or with `If-None-Match: *`, to a new conversation.
 
-    A message whose `mid` is already stored is not added again; the response contains the stored message.
-    Therefore, requests can be retried safely. A message without `mid` gets a new id. `inReplyTo` and `replace`
-    work as in `POST /agents/{agent_id}/interact/{user_id}/messages`.
+    The body works as in `POST /agents/{agent_id}/interact/{user_id}/messages`.
     """
-    check = etag.check_preconditions if etag.is_creation() else _require_match
-    return _append(agent_id, convo_id, check)
+    return _append(agent_id, convo_id, etag.check_preconditions if etag.is_creation() else _require_match)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages", methods=["PATCH"])
@@ -128,9 +129,8 @@ def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
     _save_changed(row, agent, before, after)
     changed = transcript.by_mid(json.loads(after.turns))[message_id]
     ignored = [errors.MemberIssue(path="message.mid", message=bodies.IGNORED)] if "mid" in change.message else []
-    return etag.tagged(
-        responses.success("Message updated successfully", transcript.message_of_turn(changed), ignored), row
-    )
+    message = transcript.message_of_turn(changed)
+    return etag.tagged(responses.success("Message updated successfully", message, ignored), row)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}", methods=["DELETE"])
@@ -174,11 +174,14 @@ def _append(agent_id: str, conversation_id: str, check: Callable[[store.Conversa
     body: models.NewMessages = visitors.restrict_messages(bodies.read())
     position, now = message_list_routes.position(), clock.seconds()
     mids = list(dict.fromkeys(mid for message in body.messages if (mid := message.get("mid"))))
-    key = store.key(auth.caller().workspace_id, agent_id, conversation_id)
-    loaded = records.load(agent_id, conversation_id, *transcript.index_keys(key.partition, mids))
+    workspace_id, to = auth.caller().workspace_id, body.assignToUserId
+    keys = transcript.index_keys(store.key(workspace_id, agent_id, conversation_id).partition, mids)
+    loaded = records.load(agent_id, conversation_id, *keys, *([clients.key(workspace_id, to)] if to else []))
     agent, row = loaded.agent.open(), loaded.row
     visitors.require_own(agent, row)
     check(row)
+    if to and loaded.extra_rows.pop() is None:
+        raise errors.NotFound.of("client")
     new = transcript.new_turns(body.messages, now)
     before = transcript.read_end(row) if row else empty_state(conversation_id)
     stored = transcript.find_stored(row, before, dict(zip(mids, loaded.extra_rows, strict=True))) if row else {}
@@ -189,12 +192,20 @@ def _append(agent_id: str, conversation_id: str, check: Callable[[store.Conversa
     after = transcript.add_turns(current, new, stored, now)
     if after is not current:
         reply_check.require_turn(body.inReplyTo, row, before)
+        after = after._replace(metadata=_transfer(after.metadata, to, body.state))
     if after is not before:
         row = _save_added(loaded, agent, before, after)
     if row is None or position is None:
         added = [transcript.message_of_turn(stored.get(turn["messages"]["mid"], turn)) for turn in new]
         return etag.tagged(responses.success(_ADDED, added), row)
     return etag.tagged(message_list_routes.response(_ADDED, row, transcript.read_delta(row, position, after)), row)
+
+
+def _transfer(metadata: Document, to: str | None, state: str | None) -> Document:
+    """Return the metadata after new messages that the client `to` writes, or that set `state`. Either may be None."""
+    state = state or (store.WITH_PERSON if to else metadata.get("state"))
+    change = {"chatAssignedTo": metadata.get("chatAssignedTo") or to, "state": state}
+    return {**metadata, **{name: value for name, value in change.items() if value}}
 
 
 def _save_added(

@@ -174,14 +174,13 @@ class StateOut(WireModel):
 
 
 class NewMessages(WireModel):
-    """1 to 50 messages to add, in order. A message whose `mid` is already stored is not added again.
-
-    With `replace`, it replaces the stored message.
-    """
+    """1 to 50 messages to add, in order. A message whose `mid` is already stored is not added again."""
 
     messages: Annotated[list[Message], Field(fail_fast=True, min_length=1, max_length=50)]
     inReplyTo: OptionalText = None
     replace: OptionalFlag = None
+    assignToUserId: Identifier | None = None
+    state: OptionalText = None
 
 
 class NewTurns(WireModel):

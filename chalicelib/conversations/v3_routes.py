@@ -48,7 +48,7 @@ def list_agent_conversations(agent_id: str) -> Response:
     workspace_id = auth.caller().workspace_id
     if parameters.page() > 1:
         raise errors.Invalid.member("page", "must be 1; pass nextCursor as cursor to continue")
-    if filters.is_inbox():
+    if parameters.flag("inbox"):
         entries = filtered_lists.inbox(workspace_id, cursor, limit)
     else:
         entries = filtered_lists.of_agent(workspace_id, agent_id, conditions.since, conditions.until, cursor, limit)
@@ -70,7 +70,7 @@ def list_inbox() -> Response:
     is no list of all conversations. Pages and filters work as they do for a single agent.
     """
     limit, cursor, conditions = parameters.limit(), parameters.cursor(), filters.Filters.from_request()
-    if not filters.is_inbox():
+    if not parameters.flag("inbox"):
         raise errors.Invalid.member("inbox", "must be true")
     entries = filtered_lists.inbox(auth.caller().workspace_id, cursor, limit)
     return pages.bounded_page(_LISTED, _matching(entries, conditions), limit)
@@ -83,7 +83,7 @@ def read_conversation(agent_id: str, convo_id: str) -> Response:
 
     `GET …/messages` lists all messages.
     """
-    row = _read(agent_id, convo_id)
+    row = errors.require(records.load(agent_id, convo_id).row, "conversation")
     newest = islice(transcript.last_messages(row), parameters.PAGE_SIZE)
     data = {**render_v3(row, store.read_metadata(row)), "messages": [*newest]}
     return etag.tagged(responses.success("Conversation retrieved successfully", data), row)
@@ -147,11 +147,6 @@ def _matching(
             is_listed = conditions.match(row, metadata) and not store.has_expired(metadata)
             record = render_v3(row, metadata) if is_listed else None
         yield pages.Examined(position, record, has_more)
-
-
-def _read(agent_id: str, convo_id: str) -> store.ConversationRow:
-    """Return the conversation. Raise NotFound if it does not exist."""
-    return errors.require(records.load(agent_id, convo_id).row, "conversation")
 
 
 def _assigned_user(client: clients.ClientRow) -> Document:

@@ -40,11 +40,12 @@ def restrict_change(body: "models.StateIn") -> "models.StateIn":
 def restrict_messages(body: "models.NewMessages") -> "models.NewMessages":
     """Return the body. If the caller is a visitor token, set the sender to the user, and remove `ts` and `channel`.
 
-    Raise Forbidden for any other sender, and for `replace`.
+    Raise Forbidden for any other sender, and for `replace`, `assignToUserId` and `state`.
     """
     if _is_visitor():
-        if body.replace:
-            raise errors.Forbidden("A visitor token cannot replace messages; leave replace out.")
+        for name in ("replace", "assignToUserId", "state"):
+            if getattr(body, name):
+                raise errors.Forbidden(f"A visitor token cannot use {name}; leave it out.")
         for index, message in enumerate(body.messages):
             if message.get("from") not in (None, new_messages.HUMAN):
                 raise errors.Forbidden(f"messages.{index}.from must be human or absent with a visitor token.")

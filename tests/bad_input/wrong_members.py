@@ -115,6 +115,7 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"messages": [{"type": NUMBER}]}, "messages.0.type", TEXT),
         ({"messages": [{}], "inReplyTo": NUMBER}, "inReplyTo", TEXT),
         ({"messages": [{}], "replace": CANARY}, "replace", FLAG),
+        ({"messages": [{}], "state": NUMBER}, "state", TEXT),
         ({"messages": [{}], "unknown": CANARY}, "unknown", UNKNOWN),
     ],
     "PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages": [

@@ -197,11 +197,19 @@ def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
 
 def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
     """Add a message from the person. The form contains its `mid`, so submitting the form twice adds one message."""
-    _send("POST", "/messages", {"messages": [new_message(session, fields)]}, values)
+    _send("POST", "/messages", new_reply(session, fields), values)
 
 
-def new_message(session: Session, fields: dict[str, str]) -> Document:
-    """Return the message in a reply form. Raise Invalid if its text is empty."""
+def new_reply(session: Session, fields: dict[str, str]) -> Document:
+    """Return the request body for a reply form. The reply takes over the conversation. Raise Invalid for an empty text.
+
+    An operator is not a client, so an operator's reply assigns the conversation to nobody.
+    """
+    takeover = {"assignToUserId": session.client_id} if session.client_id else {"state": conversations.WITH_PERSON}
+    return {"messages": [_new_message(session, fields)], **takeover}
+
+
+def _new_message(session: Session, fields: dict[str, str]) -> Document:
     text = fields.get("text", "").strip()
     if not text:
         raise guard.form_error(session, "text")

@@ -32,7 +32,7 @@ def read_news(session: Session, agent_id: str, convo_id: str) -> Response:
 @signed_in("/convos")
 def add_reply(session: Session, agent_id: str, convo_id: str) -> Response:
     """Add a message from the person, and return what is new after the position `after`, with that message."""
-    body = {"messages": [conversations.new_message(session, guard.form())]}
+    body = conversations.new_reply(session, guard.form())
     query = {"after": current_request.query_value("after")}
     values = {"agent_id": agent_id, "convo_id": convo_id}
     # The message is committed first, because the whole transcript may be read again.

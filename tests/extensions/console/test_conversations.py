@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from chalicelib.extensions.console import bubbles, conversations, sessions
+from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.builders import PART_ITEMS, state_body
 from tests.conftest import PassTime
@@ -92,6 +93,19 @@ def test_a_reply_is_added_once_however_often_its_form_is_sent(signed_in: Browser
     assert [one["item"].get("text") for one in listed] == ["I am looking at it", "Can <b>somebody</b> look?"]
 
 
+def test_a_reply_takes_the_conversation_over(signed_in: Browser, workspace: NewWorkspace, workspace_api: Api) -> None:
+    def voice() -> tuple[str, str | None]:
+        record = workspace_api.get("/v3/agents/support/convos/ann").data
+        return record["state"], record.get("chatAssignedTo")
+
+    operator = Browser(workspace.workspace_id)
+    operator.start_session(key=workspace.workspace_key)
+    reply(operator, operator.open(CONVO), "One moment")
+    assert voice() == ("human-chatting", None)
+    reply(signed_in, signed_in.open(CONVO), "I am looking at it")
+    assert voice() == ("human-chatting", "bo")
+
+
 @pytest.mark.parametrize(
     ("person", "organisation", "name"),
     [("Bo", "Acme", "Bo"), (None, "Acme", "Acme"), (" ", "Acme", "Acme"), (None, "\u200b", "Our team")],
@@ -128,12 +142,12 @@ def test_the_live_address_shows_what_is_new_and_otherwise_nothing(signed_in: Bro
     reply(signed_in, page, "I am looking at it")
     changed = signed_in.open(first)
     assert (changed.status, "I am looking at it" in changed.text, "somebody" in changed.text) == (200, True, False)
-    assert "data-reset" not in changed.text and "Waiting for a person" in changed.text
+    assert "data-reset" not in changed.text and "With a person" in changed.text
     second = CONVO + live_path(changed.text)
     assert signed_in.open(second).status == 204
-    workspace_api.post("/v3/agents/support/convos/ann/assign", {"assignToUserId": "bo"})
+    workspace_api.post("/v3/agents/support/convos/ann/assign", {"assignToUserId": None})
     assigned = signed_in.open(second).text
-    assert 'data-assigned="bo"' in assigned and "With a person" in assigned and "<article" not in assigned
+    assert 'data-assigned=""' in assigned and "With the AI" in assigned and "<article" not in assigned
 
 
 def test_the_live_address_shows_each_of_two_edits_in_a_second(
