@@ -5,12 +5,14 @@ import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.extensions.console import pages, rendering, sessions, template_filters
+from chalicelib.extensions.console.calls import query_string
+from chalicelib.extensions.console.routes import routes
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import truncate
 from chalicelib.http import auth, current_request
@@ -25,6 +27,12 @@ _FIELD_BYTES = 250  # the HTML tags around a field
 _MAX_RULE, _MAX_PATH = 500, 200
 # The prefix of member paths in a request.
 _RECORD = re.compile("^(agent|client|token)[.]")
+
+_WORKSPACE = "/console/{workspace}"
+# The ends of paths that return a part of a page.
+_PARTS = ("/live",)
+# The maximum length of the page to which a sign-in returns, with its query.
+MAX_NEXT = 1_000
 
 _View = Callable[..., Response]
 
@@ -41,7 +49,7 @@ def signed_in(page: str) -> Callable[[_View], _View]:
         def run(workspace: str, **values: str) -> Response:
             session = sessions.current(current_request.request(), workspace)
             if session is None:
-                return _redirect_to_sign_in(workspace)
+                return _redirect_to_sign_in(workspace, values)
             current_request.request().context["workspaceId"] = (
                 workspace  # for the request's log line, from which usage costs are computed
             )
@@ -164,9 +172,21 @@ def _check_form(session: Session) -> None:
         raise errors.Forbidden("The form belongs to another session; open the page again.")
 
 
-def _redirect_to_sign_in(workspace: str) -> Response:
+def _redirect_to_sign_in(workspace: str, values: dict[str, str]) -> Response:
+    """Ask the person to sign in. The query parameter `next` contains the page that the sign-in then returns to."""
     # Browsers omit a SameSite=Strict cookie when the link is on another site, such as in webmail, but send it when our
     # page reloads.
     if current_request.request().method == "GET" and is_from_other_site():
         return pages.page("again.html", language_of(None))
-    return pages.redirect(f"/{workspace}")
+    return pages.redirect(f"/{workspace}{query_string({'next': _page_of_request(values)})}")
+
+
+def _page_of_request(values: dict[str, str]) -> str:
+    """Return the requested page below the workspace, with its query. A form without a page of its own has none."""
+    request = current_request.request()
+    if "GET" not in routes.current_app.routes[request.path] or request.path.endswith(_PARTS):
+        return ""
+    path = request.path.removeprefix(_WORKSPACE).format(**{name: quote(value) for name, value in values.items()})
+    query = dict(request.query_params or {}) if request.method == "GET" else {}
+    page = f"{path}{query_string(query)}"
+    return page if len(page) <= MAX_NEXT else ""

@@ -1,5 +1,7 @@
 """The pages that need no session: sign-in, sign-out and static files."""
 
+import re
+
 from chalice.app import Response
 
 from chalicelib import errors
@@ -7,6 +9,10 @@ from chalicelib.extensions.console import guard, pages, session_store, sessions
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request, parameters
+
+# A page below the workspace, with its query. The path has no empty segment and no `..`, so it stays in the workspace.
+_NEXT = re.compile(r"(/(?!\.\.?(?=[/?]|$))[A-Za-z0-9._~@:+=,|%-]+)+(\?[!-~]*)?")
+_ENCODED_DOT = re.compile("%2e", re.IGNORECASE)
 
 
 def read_entrance() -> Response:
@@ -20,10 +26,14 @@ def enter() -> Response:
 
 
 def read_sign_in(workspace: str) -> Response:
-    """Ask for an email and password, or for a workspace key. Redirect a signed-in person to their first page."""
+    """Ask for an email and password, or for a workspace key. Redirect a signed-in person to `next` or their first page.
+
+    `next` is a page below the workspace. Any other value is ignored.
+    """
+    following = _safe_page(current_request.query_value("next"))
     if session := sessions.current(current_request.request(), workspace):
-        return pages.redirect(f"/{workspace}{session.first_page}")
-    return _sign_in_page(workspace)
+        return pages.redirect(f"/{workspace}{following or session.first_page}")
+    return _sign_in_page(workspace, {"next": following})
 
 
 def sign_in(workspace: str) -> Response:
@@ -45,21 +55,36 @@ def read_asset(name: str) -> Response:
 
 def _sign_in(workspace: str) -> Response:
     if guard.is_from_other_site():
-        return _sign_in_page(workspace, errors.Forbidden("Open the sign-in page directly, then try again."))
+        return _sign_in_page(workspace, {}, errors.Forbidden("Open the sign-in page directly, then try again."))
     # Use the address that the gateway sees, because callers can forge headers such as `X-Forwarded-For`.
     fields, address = guard.form(), current_request.request().context.get("identity", {}).get("sourceIp", "")
     try:
         issued = sessions.sign_in(workspace, fields, address)
     except (sessions.WrongSignIn, session_store.TooManyAttempts) as error:
-        return _sign_in_page(workspace, error)
-    # If the person may not open the overview, it redirects to the first page that they may open.
-    return pages.redirect(f"/{workspace}", _cookie(workspace, issued.token, session_store.LIFETIME))
+        return _sign_in_page(workspace, fields, error)
+    # Without `next`, the workspace's page redirects to the first page that the person may open.
+    return pages.redirect(
+        f"/{workspace}{_safe_page(fields.get('next'))}", _cookie(workspace, issued.token, session_store.LIFETIME)
+    )
 
 
-def _sign_in_page(workspace: str, error: errors.ApiError | None = None) -> Response:
+def _safe_page(value: str | None) -> str:
+    """Return the page below the workspace, or an empty string if the value is no such page."""
+    text = value or ""
+    is_safe = len(text) <= guard.MAX_NEXT and _NEXT.fullmatch(text) and not _ENCODED_DOT.search(text)
+    return text if is_safe else ""
+
+
+def _sign_in_page(workspace: str, submitted: dict[str, str], error: errors.ApiError | None = None) -> Response:
+    """Return the page with the submitted email and `next`, but never a password or key."""
     language, status = guard.language_of(None), error.STATUS_CODE if error else 200
     message = guard.sentence(error, language) if error else None
-    response = pages.page("sign_in.html", language, status, session=None, workspace=workspace, message=message)
+    kept = {
+        "email": submitted.get("email", ""),
+        "next": _safe_page(submitted.get("next")),
+        "with_key": "key" in submitted,
+    }
+    response = pages.page("sign_in.html", language, status, session=None, workspace=workspace, message=message, **kept)
     if isinstance(error, session_store.TooManyAttempts):
         response.headers["Retry-After"] = str(error.retry_after)
     return response

@@ -61,7 +61,8 @@ def signed_in(browser: Browser, workspace_api: Api) -> Browser:
 
 def leads_to_sign_in(answer: Answer, workspace_id: str) -> bool:
     """Return whether the response only redirects to the sign-in page."""
-    return (answer.status, answer.headers.get("location"), answer.text) == (303, f"/console/{workspace_id}", "")
+    page = answer.headers.get("location", "").partition("?next=%2F")[0]
+    return (answer.status, page, answer.text) == (303, f"/console/{workspace_id}", "")
 
 
 ENDINGS: dict[str, Callable[[Api, PassTime], Any]] = {

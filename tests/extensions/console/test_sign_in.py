@@ -1,5 +1,8 @@
 """Signing in to the console, and the actions that end a session."""
 
+import re
+from urllib.parse import urlencode
+
 import pytest
 
 from chalicelib import storage
@@ -24,6 +27,43 @@ def test_a_wrong_password_is_401_at_the_form(browser: Browser) -> None:
         answer = browser.sign_in(email, password)
         assert (answer.status, "The email or password is wrong." in answer.text) == (401, True)
     assert browser.cookie == ""
+
+
+@pytest.mark.parametrize("path", ["/convos/support/ann?before=1", "/convos?q=a%26b&state=ended_chat", "/account"])
+def test_a_link_leads_to_its_page_after_the_sign_in(browser: Browser, workspace_api: Api, path: str) -> None:
+    assert workspace_api.post("/agents/support/interact/ann/state", {"metadata": {"userName": "Ann"}}).status == 200
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    expected = parts(browser.open(path).text)
+    browser.cookie = ""
+    page = browser.open(path)
+    wrong = browser.submit(page, browser.home, {"email": "bo@acme.test", "password": "wrong"})
+    assert wrong.status == 401 and 'value="bo@acme.test"' in wrong.text
+    signed_in = browser.submit(wrong, browser.home, {"email": "bo@acme.test", "password": PASSWORD})
+    assert parts(signed_in.text) == expected
+    assert parts(browser.open(f"?{urlencode({'next': path})}").text) == expected
+
+
+def parts(text: str) -> list[str]:
+    """Return a page's title, and the values of its text fields."""
+    return re.findall(r"<title>[^<]*|<(?:input|select)(?! type=.hidden)[^>]*", text)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["//evil.test", "https://evil.test", "/\\evil.test", "/..//evil.test", "/convos/../../x", "/%2e%2E/x", "evil",
+     "/ x", "/\n/x", "/convos#\n", "/.", "/..?x", "/convos//x", "/convos?q=\r\nSet-Cookie: x=1", "javascript:x",
+     "/" + "x" * 2_000],
+)  # fmt: skip
+def test_a_sign_in_leads_to_no_other_place(browser: Browser, path: str) -> None:
+    for fields in ({"email": "bo@acme.test", "password": PASSWORD}, {"email": "bo@acme.test", "password": "wrong"}):
+        answer = browser._submit(browser.home, {**fields, "next": path})
+        assert answer.headers.get("location", browser.home) == browser.home
+        assert 'name="next" value=""' in (answer.text or 'name="next" value=""')
+
+
+def test_a_wrong_key_keeps_its_section_open(browser: Browser) -> None:
+    assert '<details class="card">' in browser.open("").text
+    assert '<details class="card" open>' in browser.post("", {"key": "wrong"}).text
 
 
 def test_signing_out_ends_the_session(browser: Browser) -> None:
