@@ -2,8 +2,9 @@
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from chalicelib import clock
 from chalicelib.extensions.console import template_filters
 from chalicelib.storage import Document
 
@@ -14,6 +15,8 @@ _TAGS_BYTES = 800  # around a message's texts
 # The maximum length in characters of a text, of a title or name, and of a link.
 _MAX_TEXT, _MAX_NAME, _MAX_LINK = 20_000, 200, 2_000
 _MAX_CHOICES = 50
+# A group contains messages of one author with less than this time between them. The page's script uses the same time.
+GROUP_SECONDS = 300
 
 
 class Bubble(NamedTuple):
@@ -27,13 +30,24 @@ class Bubble(NamedTuple):
     is_human: bool
     person: str
     kind: str
-    ts: Any
+    time: int | None
     title: str
     text: str
     image: str
     link: str
     choices: list[str]
     item: str
+
+    @property
+    def day(self) -> str:
+        """The message's UTC day, or an empty string if its time is unknown."""
+        return clock.iso(self.time)[:10] if self.time else ""
+
+    def continues(self, earlier: "Bubble | None") -> bool:
+        """Return whether the message belongs to the same group as the earlier message, so that it needs no name."""
+        if earlier is None or (self.is_human, self.person) != (earlier.is_human, earlier.person):
+            return False
+        return self.day == earlier.day and (self.time or 0) - (earlier.time or 0) < GROUP_SECONDS
 
 
 def bubbles_that_fit(messages: Iterable[Document]) -> list[Bubble]:
@@ -42,8 +56,9 @@ def bubbles_that_fit(messages: Iterable[Document]) -> list[Bubble]:
     left = _MAX_BYTES
     for message in messages:
         bubble = _bubble(message)
-        texts = (*bubble.choices, bubble.title, bubble.text, bubble.image, bubble.link, bubble.link, bubble.item)
-        left -= _TAGS_BYTES + sum(template_filters.size(text) for text in texts)
+        texts = (*bubble.choices, bubble.title, bubble.image, bubble.link, bubble.link, bubble.item)
+        size = sum(template_filters.size(text) for text in texts)
+        left -= _TAGS_BYTES + size + len(template_filters.linked(bubble.text).encode())
         if bubbles and left < 0:
             break
         bubbles.append(bubble)
@@ -89,7 +104,7 @@ def _bubble(message: Document) -> Bubble:
         is_human=message.get("from") == "human",
         person=template_filters.truncate(str(person), _MAX_NAME) if person else "",
         kind=template_filters.truncate(str(message.get("type") or "–"), _MAX_NAME),
-        ts=message.get("ts"),
+        time=template_filters.unix_seconds(message.get("ts")),
         title=title,
         text=text,
         image=image,

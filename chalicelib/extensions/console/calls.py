@@ -36,11 +36,6 @@ def send(method: str, path: str, body: Any, if_match: str | None = None, **value
     return json.loads(_call(method, path, {}, body, values, if_match).body)
 
 
-def add(path: str, query: dict[str, Any], body: Any, **values: str) -> Any:
-    """Return the response body of a POST request with a query. Empty `query` values are not sent."""
-    return json.loads(_call("POST", path, query, body, values).body)
-
-
 def send_once(
     form_id: str | None, path: str, body: Any, require: Callable[[], None] = lambda: None, **values: str
 ) -> Any:

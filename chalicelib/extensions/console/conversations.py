@@ -1,7 +1,5 @@
 """The conversation pages: the list with the API's filters, the transcript, and a person's actions."""
 
-import hashlib
-import json
 from itertools import islice
 from typing import Any
 
@@ -9,12 +7,12 @@ from chalice.app import Response
 
 from chalicelib import errors, ids, storage
 from chalicelib.agents import store as agents
-from chalicelib.clients import store as clients
 from chalicelib.conversations import listing, transcript
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.extensions.console import bubbles, calls, guard, overview, pages
+from chalicelib.extensions.console import conversation_actions as actions
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -22,13 +20,14 @@ from chalicelib.extensions.console.template_filters import display_name, truncat
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
-_AGENT, _PATH = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id}"
+_AGENT = "/v3/agents/{agent_id}"
 _FILTERS = ("state", "tag", "origin", "assignedTo", "q")
 STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 MAX_MESSAGES = 100
-# The maximum number of tags in a form, and of characters in all of them.
-_MAX_TAGS, _MAX_TAGS_LENGTH = 100, 5_000
+_MAX_TAGS = 100  # the maximum number of tags in a form
 _MAX_COLLEAGUE = 60  # the maximum length of a name in the list of up to 500 people
+# The maximum number of variables beside a transcript, and of characters in each.
+_MAX_VARIABLES, _MAX_VARIABLE = 20, 300
 # The maximum number of requests per inbox page. A page may need several, because the person may not see all agents.
 _MAX_INBOX_REQUESTS = 5
 # The maximum number of client pages. A page contains up to 100 clients, or examines 500 clients from all organisations.
@@ -64,16 +63,18 @@ def read_conversation(session: Session, agent_id: str, convo_id: str) -> Respons
 
 @signed_in("/convos")
 def submit_action(session: Session, agent_id: str, convo_id: str) -> Response:
-    """Perform an action (reply, assign, pass back to the AI, end or tag), then show the conversation."""
+    """Perform an action (reply, take over, assign, pass back, end or tag), then show the conversation."""
     fields = guard.form()
-    action = _ACTIONS.get(fields.get("action", ""))
+    action = actions.ACTIONS.get(fields.get("action", ""))
     if action is None:
         raise errors.Invalid("The form has an unknown action.")
     try:
-        action(session, {"agent_id": agent_id, "convo_id": convo_id}, fields)
+        calls.commit_now(lambda: action(session, {"agent_id": agent_id, "convo_id": convo_id}, fields))
     except (errors.Invalid, errors.TooLarge, errors.PreconditionFailed) as error:
         return _page(session, agent_id, convo_id, fields, error)
-    return pages.redirect(f"/{session.workspace_id}/convos/{agent_id}/{convo_id}#end")
+    if fields["action"] != "reply" and fields.get("text"):  # keep a draft, which a redirect would lose
+        return _page(session, agent_id, convo_id, fields)
+    return pages.redirect(f"/{session.workspace_id}/convos/{agent_id}/{convo_id}?done={fields['action']}")
 
 
 def _page(
@@ -81,8 +82,8 @@ def _page(
 ) -> Response:
     """Return the page, with a form's error and its submitted values."""
     values = read_transcript(session, agent_id, convo_id)
-    tags = values["meta"].get("tags") or []
     colleagues, has_more = _colleagues(session)
+    done = None if error else submitted.get("action") or current_request.query_value("done")
     return guard.page(
         session,
         "conversation.html",
@@ -93,9 +94,8 @@ def _page(
         colleagues=colleagues,
         has_more_colleagues=has_more,
         mid=ids.new_id(),
-        tags=tags[:_MAX_TAGS],
-        tags_digest=_digest(tags),
-        fits=_fits(tags),
+        done=done if done in actions.ACTIONS else None,
+        variables=_variables(values["meta"]),
         **values,
     )
 
@@ -115,14 +115,18 @@ def metadata_of(row: ConversationRow) -> Document:
     return render_v3(row, conversations.read_metadata(row))
 
 
-def _digest(tags: list[str]) -> str:
-    """Return a digest of the tags for the form, so that saving replaces only tags that the page displayed."""
-    return hashlib.sha256(json.dumps(tags).encode()).hexdigest()
+def _variables(metadata: Document) -> list[tuple[str, str]]:
+    """Return the first labels and captured variables that contain a text or number, such as the visitor's country."""
+    merged = {**(metadata.get("labels") or {}), **(metadata.get("capturedVariables") or {})}
+    texts = ((name, str(value)) for name, value in merged.items() if isinstance(value, str | int | float) and value)
+    return [
+        (truncate(name, _MAX_COLLEAGUE), truncate(text, _MAX_VARIABLE)) for name, text in islice(texts, _MAX_VARIABLES)
+    ]
 
 
 def _fits(tags: list[str]) -> bool:
     """Return whether the tags fit in a form. The form shows all tags or none, because saving would drop hidden tags."""
-    return len(tags) <= _MAX_TAGS and sum(map(len, tags)) <= _MAX_TAGS_LENGTH
+    return len(tags) <= _MAX_TAGS and sum(map(len, tags)) <= actions.MAX_TAGS_LENGTH
 
 
 def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
@@ -135,7 +139,7 @@ def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
     newest = bubbles.bubbles_that_fit(islice(transcript.newest_messages(row), before, before + MAX_MESSAGES))
     metadata, until = metadata_of(row), before + len(newest)
     return {
-        "meta": metadata,
+        **panel_values(metadata),
         "messages": newest[::-1],
         "earlier": until if newest and metadata.get("messagesNum", 0) > until else None,
         "agent": display_name(agent, "title") or agent_id,
@@ -144,6 +148,12 @@ def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
         "version": listing.version_of(row),
         "is_reset": True,
     }
+
+
+def panel_values(metadata: Document) -> Document:
+    """Return the template variables for the parts of a page that follow the metadata: state, actions and tags."""
+    tags = metadata.get("tags") or []
+    return {"meta": metadata, "tags": tags[:_MAX_TAGS], "tags_digest": actions.tags_digest(tags), "fits": _fits(tags)}
 
 
 def _before() -> int:
@@ -193,82 +203,3 @@ def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
         for colleague in colleagues
     ]
     return sorted(named, key=lambda pair: pair[1].casefold()), bool(following)
-
-
-def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    """Add a message from the person. The form contains its `mid`, so submitting the form twice adds one message."""
-    _send("POST", "/messages", new_reply(session, fields), values)
-
-
-def new_reply(session: Session, fields: dict[str, str]) -> Document:
-    """Return the request body for a reply form. The reply takes over the conversation. Raise Invalid for an empty text.
-
-    An operator is not a client, so an operator's reply assigns the conversation to nobody.
-    """
-    takeover = {"assignToUserId": session.client_id} if session.client_id else {"state": conversations.WITH_PERSON}
-    return {"messages": [_new_message(session, fields)], **takeover}
-
-
-def _new_message(session: Session, fields: dict[str, str]) -> Document:
-    text = fields.get("text", "").strip()
-    if not text:
-        raise guard.form_error(session, "text")
-    item = {"payload": {"message": text}, "text": text, "sender": _signature(session)}
-    return {"mid": fields.get("mid"), "from": "bot", "type": "text", "item": item}
-
-
-def _signature(session: Session) -> str:
-    """Return the sender's name for a reply. The name is never the email, because the person signs in with it."""
-    return (
-        display_name(session.client, "name")
-        or display_name(session.organisation, "name")
-        or guard.texts(session)("our_team")
-    )
-
-
-def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    to = _named(session, fields["email"]) if fields.get("email") else fields.get("to") or None
-    if to is not None and session.client_id is not None:
-        client = calls.get("/v2/clients/{client_id}", client_id=to)["data"]
-        if client.get("orgId") != session.client.get("orgId"):
-            raise errors.NotFound.of("client")
-    _send("POST", "/assign", {"assignToUserId": to}, values)
-
-
-def _named(session: Session, email: str) -> str:
-    """Return the id of the client that uses this email in the person's organisation. Raise Invalid."""
-    row = clients.find_by_email(session.workspace_id, email.strip())
-    if row is None or (session.client_id is not None and row.open().get("orgId") != session.client.get("orgId")):
-        raise guard.form_error(session, "assignee")
-    return row.client_id
-
-
-def _pass_back(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    _send("POST", "/assign", {"assignToUserId": None}, values)
-
-
-def _end(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    _send("PATCH", "", {"conversation": {"state": "ended_chat"}}, values)
-
-
-def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    """Replace the tags with the form's comma-separated tags.
-
-    Raise PreconditionFailed if the tags have changed since the form was shown. New messages are not a conflict.
-    """
-    if session.organisation.get("disallowAnyTags"):
-        raise errors.Forbidden("Your organisation does not allow tags to be changed.")
-    tags = [tag.strip() for tag in fields.get("tags", "").split(",") if tag.strip()]
-    record, etag = calls.read(_PATH, **values)
-    stored = record.get("tags") or []
-    if stored != tags and _digest(stored) != fields.get("shown"):
-        now = truncate(", ".join(stored), _MAX_TAGS_LENGTH) or "–"
-        raise guard.form_error(session, "tags.changed", errors.PreconditionFailed, tags=now)
-    _send("PATCH", "", {"conversation": {"tags": tags}}, values, etag)
-
-
-def _send(method: str, below: str, body: Document, values: dict[str, str], if_match: str | None = None) -> None:
-    calls.send(method, f"{_PATH}{below}", body, if_match, **values)
-
-
-_ACTIONS = {"reply": _reply, "assign": _assign, "back": _pass_back, "end": _end, "tag": _tag}

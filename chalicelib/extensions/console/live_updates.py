@@ -4,11 +4,11 @@ from typing import Any
 
 from chalice.app import Response
 
-from chalicelib import errors, ids
-from chalicelib.extensions.console import bubbles, calls, conversations, guard, pages
+from chalicelib import errors, ids, storage
+from chalicelib.conversations import listing, message_list_routes, store, transcript
+from chalicelib.extensions.console import bubbles, calls, conversation_actions, conversations, guard, pages
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.http import current_request
 
 _MESSAGES = "/v3/agents/{agent_id}/convos/{convo_id}/messages"
 
@@ -19,34 +19,54 @@ def read_news(session: Session, agent_id: str, convo_id: str) -> Response:
 
     If nothing is new, this costs one request. Without a valid position, the whole transcript is new.
     """
-    query = {name: current_request.query_value(name) for name in ("after", "version")}
-    try:
-        delta = calls.get(_MESSAGES, query, agent_id=agent_id, convo_id=convo_id) if query["after"] else {}
-    except errors.Invalid:
-        delta = {}
-    if delta and {name: delta[name] for name in query} == query:
-        return Response("", {}, status_code=204)
-    return _news(session, agent_id, convo_id, delta)
+    after, version = _position()
+    if after and version:
+        entry = listing.find_unchanged(session.workspace_id, agent_id, convo_id, version)
+        if entry and not store.has_expired(store.read_metadata(entry)):
+            return Response("", {}, status_code=204)
+    return _news(session, agent_id, convo_id, after)
 
 
 @signed_in("/convos")
 def add_reply(session: Session, agent_id: str, convo_id: str) -> Response:
     """Add a message from the person, and return what is new after the position `after`, with that message."""
-    body = conversations.new_reply(session, guard.form())
-    query = {"after": current_request.query_value("after")}
-    values = {"agent_id": agent_id, "convo_id": convo_id}
-    # The message is committed first, because the whole transcript may be read again.
-    delta = calls.commit_now(lambda: calls.add(_MESSAGES, query, body, **values))
-    return _news(session, agent_id, convo_id, delta)
+    body, (after, _) = conversation_actions.new_reply(session, guard.form()), _position()
+    # The message is committed first, so that the page's parts show the conversation after it.
+    calls.commit_now(lambda: calls.send("POST", _MESSAGES, body, agent_id=agent_id, convo_id=convo_id))
+    return _news(session, agent_id, convo_id, after)
 
 
-def _news(session: Session, agent_id: str, convo_id: str, delta: dict[str, Any]) -> Response:
-    """Return a delta as HTML. If it does not follow the page's transcript, or is too large, return the transcript."""
-    messages = bubbles.bubbles_that_fit(reversed(delta.get("data", [])))[::-1]
-    if delta.get("reset", True) or len(messages) < len(delta["data"]):
+def _position() -> tuple[str, str]:
+    """Return the position and the version in the query, or empty strings if either is invalid."""
+    try:
+        return message_list_routes.position() or "", message_list_routes.version() or ""
+    except errors.Invalid:
+        return "", ""
+
+
+def _news(session: Session, agent_id: str, convo_id: str, after: str) -> Response:
+    """Return what follows the position as HTML, with the parts of the page that follow the metadata.
+
+    If the position is not in the conversation, or too much follows it, return the transcript.
+    """
+    values = storage.retry_on_conflict(lambda: _read_delta(session, agent_id, convo_id, after))
+    if values is None:
         values = conversations.read_transcript(session, agent_id, convo_id)
-    else:
-        meta = {"agentId": agent_id, "ID": convo_id, **delta["conversation"]}
-        position = {"after": delta["after"], "version": delta["version"], "is_reset": False}
-        values = {"meta": meta, "messages": messages, "earlier": None, "agent": agent_id, **position}
     return pages.page("news.html", guard.language_of(session), session=session, mid=ids.new_id(), **values)
+
+
+def _read_delta(session: Session, agent_id: str, convo_id: str, after: str) -> dict[str, Any] | None:
+    """Return the template variables for what follows the position, or None if it is not in the conversation.
+
+    Raise ConditionFailed if the conversation changes during the read.
+    """
+    _, row = conversations.find(session, agent_id, convo_id)
+    delta = transcript.read_delta(row, after) if after else None
+    if delta is None or delta.reset:
+        return None
+    messages = bubbles.bubbles_that_fit(reversed(delta.messages))[::-1]
+    if len(messages) < len(delta.messages):
+        return None
+    position = {"after": delta.after, "version": listing.version_of(row), "is_reset": False}
+    parts = conversations.panel_values(conversations.metadata_of(row))
+    return {**parts, "messages": messages, "earlier": None, "agent": agent_id, **position}

@@ -2,13 +2,22 @@
 
 import html
 import json
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chalicelib import clock
 from chalicelib.conversations.new_messages import text_of_parts
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 _Texts = Callable[[str], str]
+# From this value on, a time is in Unix milliseconds.
+_MILLISECONDS = 10**11
+# A web address in a text, without the punctuation that follows it. At most 50 addresses per text become links.
+_ADDRESS = re.compile(r"https?://[^\s<>\"'`]{0,2000}[^\s<>\"'`.,:;!?)\]}]")
+_MAX_LINKS = 50
 _MAX_NAME = 200
 # Maximum number of characters in a value as indented JSON.
 MAX_INDENTED = 20_000
@@ -25,11 +34,43 @@ def day(seconds: int, t: _Texts) -> str:
     return f"{int(date[8:])} {month(int(date[5:7]), t)}"
 
 
-def moment(seconds: float | None, t: _Texts) -> str:
+def unix_seconds(value: Any) -> int | None:
+    """Return a time in Unix seconds or milliseconds as Unix seconds, or None if it is not a time."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MILLISECONDS * 1000:
+        return None
+    return int(value if value < _MILLISECONDS else value / 1000) or None
+
+
+def moment(time: float | None, t: _Texts) -> str:
     """Return a UTC time, such as 24 Oct 08:58, or an empty string if there is no time."""
-    if not seconds or not 0 < seconds < 10**11:
-        return ""
-    return f"{day(int(seconds), t)} {clock.iso(int(seconds))[11:16]}"
+    seconds = unix_seconds(time)
+    return f"{day(seconds, t)} {clock.iso(seconds)[11:16]}" if seconds else ""
+
+
+def iso(seconds: int) -> str:
+    """Return a time in Unix seconds for the attribute `datetime`."""
+    return clock.iso(seconds)
+
+
+def linked(text: str) -> "Markup":
+    """Return a text as HTML, in which web addresses are links. All other characters are escaped."""
+    from markupsafe import Markup, escape
+
+    parts, start = [], 0
+    for number, match in enumerate(_ADDRESS.finditer(text)):
+        if number == _MAX_LINKS:
+            break
+        address = escape(match[0])
+        link_tag = f'<a href="{address}" rel="noreferrer noopener" target="_blank">{address}</a>'
+        parts += [escape(text[start : match.start()]), link_tag]
+        start = match.end()
+    return Markup("".join((*parts, escape(text[start:]))))  # noqa: S704  # every part is escaped
+
+
+def initials(name: str) -> str:
+    """Return the first characters of a name's first and last words, in upper case."""
+    words = [word for word in name.split() if word[0].isalnum()]
+    return "".join(word[0] for word in dict.fromkeys((*words[:1], *words[1:][-1:]))).upper()
 
 
 def number(value: float, t: _Texts) -> str:
@@ -141,5 +182,8 @@ def size(text: str) -> int:
     return len(html.escape(text).encode())
 
 
-_FILTERS = (day, moment, number, short, change, indented_json, display_name, agent_title)
+_FILTERS = (
+    *(day, moment, iso, number, short, change, indented_json, display_name, agent_title),
+    *(initials, linked, unix_seconds),
+)
 FILTERS = {function.__name__: function for function in _FILTERS}

@@ -135,6 +135,80 @@ def test_a_person_assigns_tags_passes_back_and_ends(signed_in: Browser, workspac
     assert submit(action="end")["state"] == "ended_chat"
 
 
+def test_a_person_takes_over_with_a_button(signed_in: Browser, workspace: NewWorkspace, workspace_api: Api) -> None:
+    def take(browser: Browser) -> tuple[str, str, str | None]:
+        page = browser.submit(browser.open(CONVO), CONVO, {"action": "take"})
+        record = workspace_api.get("/v3/agents/support/convos/ann").data
+        return page.text, record["state"], record.get("chatAssignedTo")
+
+    operator = Browser(workspace.workspace_id)
+    operator.start_session(key=workspace.workspace_key)
+    page, *voice = take(operator)
+    assert voice == ["human-chatting", None] and "You have taken over." in page
+    page, *voice = take(signed_in)
+    assert voice == ["human-chatting", "bo"] and "Assign to me" not in page and "Take over" not in page
+    assert "Assign to me" in operator.open(CONVO).text or "Take over" not in operator.open(CONVO).text
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"action": "back"}, "The conversation is back with the AI."),
+        ({"action": "end"}, "The conversation has ended."),
+        ({"action": "tag", "tags": "refund"}, "The tags are saved."),
+        ({"action": "assign", "to": "bo"}, "The assignment is saved."),
+    ],
+)
+def test_a_page_confirms_an_action_and_keeps_the_draft(signed_in: Browser, fields: dict[str, str], words: str) -> None:
+    page = signed_in.submit(signed_in.open(CONVO), CONVO, fields)
+    assert words in page.text and "</textarea>" in page.text
+    page = signed_in.submit(signed_in.open(CONVO), CONVO, {**fields, "text": "half a <b>reply"})
+    assert words in page.text and "half a &lt;b&gt;reply</textarea>" in page.text
+    assert 'role="status">' not in signed_in.open(f"{CONVO}?done=unknown").text.partition("notice")[0]
+
+
+def test_a_transcript_has_days_times_groups_and_links(signed_in: Browser, workspace_api: Api) -> None:
+    noon = 1_795_435_200  # 2026-11-23
+    text = 'see https://a.test/x?y=1&z="2". Or (http://b.test/) <b>javascript:x</b>'
+    messages = [
+        {"from": "human", "ts": noon - 86_400, "item": {"text": text}},
+        {"from": "human", "ts": (noon + 60) * 1000, "item": {"text": "milliseconds"}},
+        {"from": "human", "ts": noon + 120, "item": {"text": "in the group"}},
+        {"from": "human", "ts": noon + 900, "item": {"text": "later"}},
+        {
+            "from": "bot",
+            "ts": noon + 901,
+            "item": {"payload": {"message": "Which?", "buttons": [{"name": "This one"}]}},
+        },
+    ]
+    body = {"turns": [{"messages": [one]} for one in messages], "metadata": {"labels": {"page": "https://c.test"}}}
+    assert workspace_api.post("/agents/support/interact/ann/state", body).status == 200
+    variables = {"country": "NL", "seats": 2, "list": [1], "none": None}
+    workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": {"capturedVariables": variables}})
+    page = signed_in.open(CONVO).text
+    links = re.findall(r'<a href="(http[^"]*)" rel="noreferrer noopener" target="_blank">', page)
+    assert links == ["https://a.test/x?y=1&amp;z=", "http://b.test/", "https://c.test"]
+    assert re.findall(r'data-as="day">([^<]*)', page) == ["22 Nov", "23 Nov"]
+    assert re.findall(r'datetime="([^"]*)" data-as="time">([^<]*)', page)[1:3] == [
+        ("2026-11-23T12:01:00Z", "12:01 UTC"),
+        ("2026-11-23T12:02:00Z", "12:02 UTC"),
+    ]
+    assert ["same" in one for one in re.findall('<article class="([^"]*)', page)] == [False, False, True, False, False]
+    assert "<li>This one</li>" in page
+    for fact in ("<dt>Country</dt><dd>NL</dd>", "<dt>seats</dt><dd>2</dd>", "<dt>Page</dt><dd><a href="):
+        assert fact in page
+    assert "<dt>list</dt>" not in page and "<dt>none</dt>" not in page
+
+
+def test_news_contain_the_parts_that_follow_the_metadata(signed_in: Browser, workspace_api: Api) -> None:
+    path = CONVO + live_path(signed_in.open(CONVO).text)
+    changes = {"tags": ["refund"], "state": "ended_chat"}
+    assert workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": changes}).status == 200
+    news = signed_in.open(path).text
+    assert re.findall('data-part="([a-z]+)"', news) == ["state", "actions", "voice", "tags"]
+    assert 'value="refund"' in news and "has ended" in news and "Take over" in news and 'value="end"' not in news
+
+
 def test_the_live_address_shows_what_is_new_and_otherwise_nothing(signed_in: Browser, workspace_api: Api) -> None:
     page = signed_in.open(CONVO)
     first = CONVO + live_path(page.text)

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 from selenium.webdriver import Chrome
 
-from tests.extensions.console.in_browser.person import Person, ask, converse
+from tests.browser import chromium
+from tests.extensions.console.in_browser.person import NARROW, WIDE, Person, ask, converse
 from tests.reliability.runs import Run
 
 # The left edges of the first and last characters of the first message.
@@ -74,8 +75,27 @@ def test_a_person_filters_reads_and_acts(person: Person, run: Run) -> None:
     assert (found["tags"], found["chatAssignedTo"]) == (["refund", "urgent"], "cas")
     person.press("Pass back to the AI")
     person.sees("With the AI")
-    person.press("End")
+    person.find(".menu summary").click()
+    person.press("End conversation")
     person.sees("Ended")
+    person.sees("The conversation has ended.")
+
+
+_SIGHT = """
+const [scroll, turn, field] = [".scroll", ".turn:last-of-type", "#text"].map((one) => {
+  return document.querySelector(one).getBoundingClientRect();
+});
+return [turn.bottom <= scroll.bottom && turn.top >= scroll.top, field.bottom <= innerHeight && field.top > scroll.top];
+"""
+
+
+def test_a_conversation_opens_at_its_newest_message(person: Person, run: Run) -> None:
+    messages = [{"mid": str(number), "item": {"text": f"Line {number}."}} for number in range(60)]
+    converse(run, "long", {"userName": "Long"}, messages)
+    for size in (NARROW, WIDE):
+        chromium.resize(person.driver, *size)
+        person.open("/convos/support/long")
+        assert person.driver.execute_script(_SIGHT) == [True, True]
 
 
 def test_a_person_chooses_a_period_and_groups(person: Person) -> None:

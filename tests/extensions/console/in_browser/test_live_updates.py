@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import chromium, silent_hour
@@ -35,6 +36,10 @@ window.fetch = async (...given) => {
   await real(...given);
   throw new TypeError("lost");
 };
+"""
+
+_DRAFTS = """
+return Object.entries(localStorage).filter(([key]) => key.startsWith("cams-draft:")).map(([, draft]) => draft);
 """
 
 
@@ -156,17 +161,52 @@ def test_edits_and_deletions_appear_and_the_draft_stays(person: Person, run: Run
 
 def test_a_change_of_the_state_appears(person: Person, run: Run) -> None:
     ask(run, "POST", f"{API}/assign", {"assignToUserId": "cas"})
-    person.sees("With a person: Cas Smit")
-    assert person.find("#state").text == "With a person"
+    person.sees("Cas Smit took over")
+    assert (person.find("#state").text, person.find("#assignee").text) == ("With a person", "Cas Smit")
+    assert "Assign to me" in person.find(".head .actions").text
     assert person.find("#to").get_attribute("value") == "cas"
     person.choose("to", "Bo de Vries")
     ask(run, "POST", f"{API}/assign", {"assignToUserId": None})
     person.sees("With the AI")
     assert person.find("#to").get_attribute("value") == "bo"
+    ask(run, "PATCH", API, {"conversation": {"tags": ["refund"], "state": "ended_chat"}})
+    person.sees("A reply opens it again.")
+    assert person.find("#tags").get_attribute("value") == "refund"
+    assert "End" not in person.find(".head .actions").text
     ask(run, "PATCH", API, {"conversation": {"state": None}})
     WebDriverWait(person.driver, 15, 0.05).until(lambda _: person.find("#state").get_attribute("hidden"))
     script = "return [...document.querySelectorAll('.event')].map((line) => line.textContent)"
-    assert person.driver.execute_script(script) == ["With a person: Cas Smit", "With the AI"]
+    lines = [line[:-6] for line in person.driver.execute_script(script)]
+    assert lines == ["Cas Smit took over", "With the AI", "Ended"]
+
+
+def test_a_draft_stays_until_it_is_sent_or_the_person_signs_out(person: Person, run: Run) -> None:
+    person.fill("text", "half a reply")
+    person.open("/overview")
+    person.open(CONVO)
+    assert draft(person) == "half a reply"
+    person.press("Pass back to the AI")
+    assert draft(person) == "half a reply"
+    person.find("#text").send_keys(Keys.CONTROL, Keys.ENTER)
+    person.sees("Bo de Vries took over")
+    person.open(CONVO)
+    assert (draft(person), stored(run)) == ("", ["half a reply", "Hello"])
+    person.fill("text", "another")
+    assert person.driver.execute_script(_DRAFTS) == ["another"]
+    person.leave(person.find(".who button"))
+    assert person.driver.execute_script(_DRAFTS) == []
+
+
+def test_times_are_in_the_time_zone_of_the_browser(person: Person, run: Run) -> None:
+    noon = 1_795_435_200  # 2026-11-23 12:00 UTC
+    messages = [{"ts": noon + hours * 3600, "item": {"text": "Hello"}} for hours in (0, 2, 4)]
+    converse(run, "live", {"userName": "Ann"}, messages)
+    person.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Tokyo"})
+    person.open(CONVO)
+    script = "return [...document.querySelectorAll('.turns time')].map((time) => time.textContent)"
+    texts = person.driver.execute_script(script)
+    person.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
+    assert texts == ["Monday 23 Nov", "21:00", "23:00", "Tuesday 24 Nov", "01:00"]
 
 
 @pytest.mark.parametrize("selector", ["[data-mark]:nth-of-type(30)", ".reply"], ids=["a message", "the form"])

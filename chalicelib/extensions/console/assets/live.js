@@ -1,10 +1,11 @@
-// Updates an open transcript: pulls what is new from the address in `data-live`, and sends replies there.
-"use strict";
+// Updates an open conversation: pulls what is new from the address in `data-live`, and sends replies there.
 const rules = { createHTML: (text) => text }, policy = window.trustedTypes?.createPolicy("cams", rules) ?? rules;
 const live = document.querySelector("[data-live]");
 if (live) {
-  const [notice, signIn] = document.querySelectorAll(".notice"), state = document.querySelector("#state");
+  const [notice, signIn] = document.querySelectorAll(".notice"), scroll = live.parentElement;
   const form = document.querySelector(".reply"), text = form.elements.text, to = document.querySelector("#to");
+  const parts = [...document.querySelectorAll("[data-part]")].map((part) => [part.dataset.part, part.innerHTML]);
+  const shown = new Map(parts); // the HTML of each part as the server sent it
   const position = { after: live.dataset.after, version: live.dataset.version };
   let isSending = false, isEnded = false, failures = 0, earliest = 0, active = Date.now(), wake = () => {};
 
@@ -30,17 +31,22 @@ if (live) {
   const show = (html, isReply) => {
     const template = document.createElement("template");
     template.innerHTML = policy.createHTML(html);
-    const news = template.content.firstElementChild, [newState, turns] = news.children, { dataset } = news;
+    const news = template.content.firstElementChild, turns = news.firstElementChild, { dataset } = news;
     for (const name of turns.querySelectorAll("[data-by]")) name.textContent = live.dataset[name.dataset.by];
     keepInPlace(() => {
       live.querySelector(".empty")?.remove();
       if ("reset" in dataset) live.replaceChildren();
+      else showTransfer(news);
       for (const turn of [...turns.children]) if (!find(turn)) live.append(turn);
-      showState(newState, dataset.assigned);
+      if ("reset" in dataset) showTransfer(news);
+      live.dispatchEvent(new Event("content", { bubbles: true }));
     });
+    for (const part of news.querySelectorAll("[data-part]")) showPart(part);
+    showAssignee(dataset.assigned);
     if (isReply) {
       lock(false);
       text.value = "";
+      text.dispatchEvent(new Event("input", { bubbles: true }));
       form.elements.mid.value = dataset.mid;
     }
     for (const field of document.querySelectorAll("[name=form]")) field.value = dataset.form; // after a new sign-in
@@ -49,35 +55,53 @@ if (live) {
   };
   const find = (turn) => turn.dataset.mark && live.querySelector(`[data-mark="${turn.dataset.mark}"]`);
 
-  const showState = (newState, assigned) => {
-    const isOther = state.textContent !== newState.textContent || live.dataset.assigned !== assigned;
-    const person = [...to.options].find((option) => option.value === assigned);
-    if (person && to.value === live.dataset.assigned) person.selected = true; // unless the person has chosen another
-    if (isOther && newState.textContent) {
-      const line = document.createElement("p");
-      line.className = "event";
-      line.textContent = newState.textContent + (assigned && person ? `: ${person.text}` : "");
-      live.append(line);
-    }
-    state.className = newState.className;
-    state.hidden = newState.hidden;
-    state.textContent = newState.textContent;
+  // Adds a line about a change of the state or the assignee, such as "Noor took over 16:32".
+  const showTransfer = (news) => {
+    const { state, assigned } = news.dataset, isSame = live.dataset.state === state && live.dataset.assigned === assigned;
+    const line = document.createElement("p"), time = document.createElement("time"), name = nameOf(assigned);
+    const taken = name ? live.dataset.took.replace("{name}", () => name) : live.dataset.somebody;
+    const words = state === "human-chatting" ? taken : news.querySelector("[data-part=state]").textContent;
+    live.dataset.state = state;
+    if (isSame || !words) return;
+    line.className = "event";
+    time.dateTime = new Date().toISOString();
+    time.dataset.as = "time";
+    line.append(words, " ", time);
+    live.append(line);
+  };
+  const nameOf = (id) => [...to.options].find((option) => id && option.value === id)?.text ?? "";
+
+  const showAssignee = (assigned) => {
+    const option = [...to.options].find(({ value }) => value === assigned);
+    if (option && to.value === live.dataset.assigned) option.selected = true; // unless the person has chosen another
+    document.querySelector("#assignee").textContent = nameOf(assigned);
     live.dataset.assigned = assigned;
   };
 
-  // Scrolls so that what the person sees stays in its place: the reply form or, above it, a message.
+  // Replaces a part that has changed, such as the buttons, but not a field that the person is changing.
+  const showPart = (part) => {
+    const old = document.querySelector(`[data-part="${part.dataset.part}"]`), isFocused = old.contains(document.activeElement);
+    const isEdited = [...old.querySelectorAll("input")].some((field) => field.value !== field.defaultValue);
+    if (shown.get(part.dataset.part) === part.innerHTML || isEdited) return;
+    shown.set(part.dataset.part, part.innerHTML);
+    old.replaceWith(part);
+    if (isFocused) part.querySelector("button, summary, input")?.focus();
+  };
+
+  // Scrolls so that what the person sees stays in its place: the newest message or, above it, another message.
   const keepInPlace = (change) => {
-    const box = (element) => element.getBoundingClientRect();
-    const isVisible = (element) => box(element).bottom > 0 && box(element).top < window.innerHeight;
-    const anchor = [form, ...live.querySelectorAll("[data-mark]")].find(isVisible), top = anchor && box(anchor).top;
+    const box = (element) => element.getBoundingClientRect(), isAtEnd = scroll.scrollTop > -8;
+    const isVisible = (element) => box(element).bottom > box(scroll).top;
+    const anchor = [...live.querySelectorAll("[data-mark]")].find(isVisible), top = anchor && box(anchor).top;
     change();
     const now = anchor?.isConnected ? anchor : anchor && find(anchor);
-    if (now) window.scrollBy(0, box(now).top - top);
+    if (isAtEnd) scroll.scrollTop = 0;
+    else if (now) scroll.scrollBy(0, box(now).top - top);
   };
 
   const lock = (value) => {
     isSending = text.readOnly = value;
-    for (const button of form.querySelectorAll("button")) button.disabled = value;
+    for (const button of form.elements) if (button.localName === "button") button.disabled = value;
   };
   const report = (problem) => {
     const shown = problem ? notice.dataset[problem] : "";

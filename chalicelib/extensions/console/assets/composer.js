@@ -1,0 +1,18 @@
+// The reply field sends with Ctrl+Enter or Cmd+Enter, and grows with its text.
+const form = document.querySelector(".reply"), text = form.elements.text, MOST_ROWS = 12;
+const isMac = navigator.platform.startsWith("Mac");
+for (const hint of form.querySelectorAll("[data-script]"))
+  hint.textContent = isMac ? hint.dataset.script.replace("Ctrl", "⌘") : hint.dataset.script;
+
+const grow = () => {
+  text.rows = 2;
+  while (text.rows < MOST_ROWS && text.scrollHeight > text.clientHeight) text.rows += 1;
+};
+text.addEventListener("input", grow);
+grow();
+
+text.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || text.readOnly) return;
+  event.preventDefault();
+  form.requestSubmit(form.querySelector("[value=reply]"));
+});

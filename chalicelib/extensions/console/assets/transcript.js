@@ -1,0 +1,29 @@
+// Separates the messages by days in the browser's time zone, and groups messages of one author.
+const GROUP_SECONDS = 300, turns = document.querySelector(".turns");
+
+const separator = (time) => {
+  const line = document.createElement("p"), label = document.createElement("time");
+  line.className = "day";
+  label.dateTime = time.dateTime;
+  label.dataset.as = "day";
+  line.append(label);
+  return line;
+};
+
+const arrange = () => {
+  for (const line of turns.querySelectorAll(".day")) line.remove();
+  let before = {}, day = "";
+  for (const turn of [...turns.children]) {
+    const time = turn.querySelector("time"), at = time && new Date(time.dateTime);
+    if (at && at.toDateString() !== day) {
+      day = at.toDateString();
+      turn.before(separator(time));
+      before = {};
+    }
+    const author = turn.matches(".turn") && turn.classList[1] + turn.querySelector("bdi").textContent;
+    turn.classList.toggle("same", Boolean(author) && before.author === author && at - before.at < GROUP_SECONDS * 1000);
+    before = { author, at };
+  }
+};
+turns.addEventListener("content", arrange); // the times are localized after this, in `times.js`
+turns.dispatchEvent(new Event("content", { bubbles: true }));

@@ -1,0 +1,113 @@
+"""A person's actions in a conversation: reply, take over, assign, pass back to the AI, end and tag."""
+
+import hashlib
+import json
+from collections.abc import Callable
+
+from chalicelib import errors
+from chalicelib.clients import store as clients
+from chalicelib.conversations import store as conversations
+from chalicelib.extensions.console import calls, guard
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.template_filters import display_name, truncate
+from chalicelib.storage import Document
+
+_PATH = "/v3/agents/{agent_id}/convos/{convo_id}"
+MAX_TAGS_LENGTH = 5_000  # the maximum number of characters in all tags of a form
+
+
+def tags_digest(tags: list[str]) -> str:
+    """Return a digest of the tags for the form, so that saving replaces only tags that the page displayed."""
+    return hashlib.sha256(json.dumps(tags).encode()).hexdigest()
+
+
+def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    """Add a message from the person. The form contains its `mid`, so submitting the form twice adds one message."""
+    _send("POST", "/messages", new_reply(session, fields), values)
+
+
+def new_reply(session: Session, fields: dict[str, str]) -> Document:
+    """Return the request body for a reply form. The reply takes over the conversation. Raise Invalid for an empty text.
+
+    An operator is not a client, so an operator's reply assigns the conversation to nobody.
+    """
+    takeover = {"assignToUserId": session.client_id} if session.client_id else {"state": conversations.WITH_PERSON}
+    return {"messages": [_new_message(session, fields)], **takeover}
+
+
+def _new_message(session: Session, fields: dict[str, str]) -> Document:
+    text = fields.get("text", "").strip()
+    if not text:
+        raise guard.form_error(session, "text")
+    item = {"payload": {"message": text}, "text": text, "sender": _signature(session)}
+    return {"mid": fields.get("mid"), "from": "bot", "type": "text", "item": item}
+
+
+def _signature(session: Session) -> str:
+    """Return the sender's name for a reply. The name is never the email, because the person signs in with it."""
+    return (
+        display_name(session.client, "name")
+        or display_name(session.organisation, "name")
+        or guard.texts(session)("our_team")
+    )
+
+
+def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    to = _named(session, fields["email"]) if fields.get("email") else fields.get("to") or None
+    if to is not None and session.client_id is not None:
+        client = calls.get("/v2/clients/{client_id}", client_id=to)["data"]
+        if client.get("orgId") != session.client.get("orgId"):
+            raise errors.NotFound.of("client")
+    _send("POST", "/assign", {"assignToUserId": to}, values)
+
+
+def _named(session: Session, email: str) -> str:
+    """Return the id of the client that uses this email in the person's organisation. Raise Invalid."""
+    row = clients.find_by_email(session.workspace_id, email.strip())
+    if row is None or (session.client_id is not None and row.open().get("orgId") != session.client.get("orgId")):
+        raise guard.form_error(session, "assignee")
+    return row.client_id
+
+
+def _take_over(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    """Assign the conversation to the person. An operator is not a client, so an operator only sets the state."""
+    _send("POST", "/assign", {"assignToUserId": session.client_id, "state": conversations.WITH_PERSON}, values)
+
+
+def _pass_back(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    _send("POST", "/assign", {"assignToUserId": None}, values)
+
+
+def _end(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    _send("PATCH", "", {"conversation": {"state": "ended_chat"}}, values)
+
+
+def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    """Replace the tags with the form's comma-separated tags.
+
+    Raise PreconditionFailed if the tags have changed since the form was shown. New messages are not a conflict.
+    """
+    if session.organisation.get("disallowAnyTags"):
+        raise errors.Forbidden("Your organisation does not allow tags to be changed.")
+    tags = [tag.strip() for tag in fields.get("tags", "").split(",") if tag.strip()]
+    record, etag = calls.read(_PATH, **values)
+    stored = record.get("tags") or []
+    if stored != tags and tags_digest(stored) != fields.get("shown"):
+        now = truncate(", ".join(stored), MAX_TAGS_LENGTH) or "–"
+        raise guard.form_error(session, "tags.changed", errors.PreconditionFailed, tags=now)
+    _send("PATCH", "", {"conversation": {"tags": tags}}, values, etag)
+
+
+def _send(method: str, below: str, body: Document, values: dict[str, str], if_match: str | None = None) -> None:
+    calls.send(method, f"{_PATH}{below}", body, if_match, **values)
+
+
+ACTIONS: dict[str, Callable[[Session, dict[str, str], dict[str, str]], None]] = {
+    "reply": _reply,
+    "take": _take_over,
+    "assign": _assign,
+    "back": _pass_back,
+    "end": _end,
+    "tag": _tag,
+}
+"""The actions by the value of the form field `action`. Each receives the session, the path's values and the form."""
