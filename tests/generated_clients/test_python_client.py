@@ -69,42 +69,40 @@ def test_every_code_of_an_error_has_a_class(python: Path) -> None:
     assert ran(python, "-c", "import cams; print(*cams.errors.BY_CODE)", cwd=HERE).split() == known
 
 
-def test_the_package_has_no_type_errors(wheel: Path) -> None:
-    # `test_sessions` checks the adapters, because they import agent frameworks.
-    assert "Success" in mypy("--config-file=", "--exclude=cams/sessions", "cams", cwd=wheel.parents[1])
+MISTAKES = [
+    ('title="Support"', "title=5"),
+    ('title="Support"', 'titel="Support"'),
+    ("client.agents.create", "client.agents.creat"),
+    ("error.code", "error.kode"),
+    ("event.payload.lead_name", "event.payload.sender"),
+    ("message.from_", "message.sender"),
+    ("cams.models.Limits()", "cams.models.Limit()"),
+    ("await client", "client"),
+]
 
 
-def test_programs_of_customers_have_no_type_errors(python: Path, tmp_path: Path) -> None:
+def test_programs_of_customers_have_no_type_errors_and_mypy_finds_mistakes(python: Path, tmp_path: Path) -> None:
+    """The programs and the mistakes are checked in one run, because each run would read the whole package again."""
+    programs = (HERE / "eight_operations.py", HERE / "python_client.py")
     (tmp_path / "page.py").write_text(SCRIPT, encoding="utf-8")
-    options = ("--python-executable", python, "--config-file=")
-    assert "Success" in mypy(*options, "page.py", HERE / "eight_operations.py", HERE / "python_client.py", cwd=tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("correct", "wrong"),
-    [
-        ('title="Support"', "title=5"),
-        ('title="Support"', 'titel="Support"'),
-        ("client.agents.create", "client.agents.creat"),
-        ("error.code", "error.kode"),
-        ("event.payload.lead_name", "event.payload.sender"),
-        ("message.from_", "message.sender"),
-        ("cams.models.Limits()", "cams.models.Limit()"),
-        ("await client", "client"),
-    ],
-)
-def test_mypy_finds_a_mistake(correct: str, wrong: str, python: Path, tmp_path: Path) -> None:
-    assert correct in SCRIPT
-    (tmp_path / "wrong.py").write_text(SCRIPT.replace(correct, wrong), encoding="utf-8")
-    # Without this option, mypy accepts a coroutine that is never awaited.
+    for number, (correct, wrong) in enumerate(MISTAKES):
+        assert correct in SCRIPT
+        (tmp_path / f"mistake_{number}.py").write_text(SCRIPT.replace(correct, wrong), encoding="utf-8")
+    # Without the last option, mypy accepts a coroutine that is never awaited.
     options = ("--python-executable", python, "--config-file=", "--enable-error-code=unused-coroutine")
-    assert "wrong.py:" in mypy(*options, "wrong.py", cwd=tmp_path)
+    found = mypy(*options, *programs, *sorted(tmp_path.glob("*.py")), cwd=tmp_path)
+    assert {*re.findall(r"^(.+?):\d+: error", found, re.MULTILINE)} == {f"mistake_{number}.py" for number in range(len(MISTAKES))}, found
 
 
 def mypy(*arguments: object, cwd: Path) -> str:
     """Run mypy; return its output."""
     line = [sys.executable, "-m", "mypy", "--strict", "--python-version", "3.11", *map(str, arguments)]
     return subprocess.run(line, cwd=cwd, capture_output=True, text=True).stdout
+
+
+def test_the_package_has_no_type_errors(wheel: Path) -> None:
+    # `test_sessions` checks the adapters, because they import agent frameworks.
+    assert "Success" in mypy("--config-file=", "--exclude=cams/sessions", "cams", cwd=wheel.parents[1])
 
 
 def test_an_import_of_the_client_loads_few_modules(python: Path) -> None:
