@@ -37,6 +37,21 @@ each_set = pytest.mark.parametrize(
     [(), *({*present()} - {name} for name in present())],
     ids=["no extension", *(f"without {name}" for name in present())],
 )
+# The sets whose packages the gate builds: only these extensions add packages or operations of a service. `make test-long`
+# builds the others.
+_WITH_PACKAGES = ("console", "erasures", "reports")
+each_package = pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param((), id="no extension"),
+        *(
+            pytest.param(
+                {*present()} - {name}, id=f"without {name}", marks=[] if name in _WITH_PACKAGES else pytest.mark.long
+            )
+            for name in present()
+        ),
+    ],
+)
 # An index that is read only by the command `infra.cams workspace delete`.
 _INDEX_OF_THE_OPERATOR = "idempotency/index/by_workspace"
 _KEY = "vendor.sha256"
@@ -147,7 +162,7 @@ def test_the_resources_of_an_extension_are_gone_and_no_other(name: str) -> None:
 
 
 @whole
-@each_set
+@each_package
 def test_no_byte_in_the_package(names: tuple[str, ...], package: set[str], tmp_path: Path) -> None:
     build.stage(tmp_path, wheels.THIS_MACHINE, extensions=names)
     missing = package - files(tmp_path)
@@ -162,7 +177,7 @@ def test_no_byte_in_the_package(names: tuple[str, ...], package: set[str], tmp_p
 
 
 @whole
-@each_set
+@each_package
 def test_no_operation_of_a_service_in_the_package(names: tuple[str, ...], tmp_path: Path) -> None:
     build.stage(tmp_path, wheels.THIS_MACHINE, extensions=names)
     data = tmp_path / "vendor" / "botocore" / "data"

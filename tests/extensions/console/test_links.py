@@ -77,8 +77,19 @@ def test_the_link_to_end_mails_works_for_every_length(workspace: NewWorkspace, a
         assert api.get(f"/v2/clients/{client}").data["notificationsSettings"]["notifyThrough"] is None
 
 
+# The console has pages, forms or parts for these extensions. `make test-long` tests the others.
+_WITH_PAGES = ("history", "reports", "tool_calls")
+
+
 @whole
-@pytest.mark.parametrize("other", [name for name in extensions.present() if name != "console"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(name, marks=[] if name in _WITH_PAGES else pytest.mark.long)
+        for name in extensions.present()
+        if name != "console"
+    ],
+)
 def test_every_link_works_with_one_other_extension(other: str) -> None:
     """The test runs in a separate process, because extensions are switched on or off for a process's lifetime.
 

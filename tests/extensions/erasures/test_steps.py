@@ -24,7 +24,6 @@ from tests.engine_requests import refuse_operation
 from tests.extensions.erasures.person_erasure import COUNTS, NOTHING, begin, erase, items_containing, read, work
 from tests.person_records import ZARA
 from tests.queues.messages import take
-from tests.selection import whole
 
 
 def test_the_message_precedes_the_erasure(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +248,7 @@ def dies_after(number: int) -> Iterator[list[str]]:
         yield sent
 
 
-@pytest.mark.parametrize("step", [pytest.param(13, id="every 13th"), pytest.param(1, id="every", marks=whole)])
+@pytest.mark.parametrize("step", [pytest.param(13, id="every 13th"), pytest.param(1, id="every", marks=pytest.mark.long)])
 def test_an_erasure_that_dies_after_any_request_is_continued_and_counts_once(
     step: int, api: Api, filled: None, pass_time: PassTime
 ) -> None:
