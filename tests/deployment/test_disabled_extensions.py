@@ -37,8 +37,8 @@ each_set = pytest.mark.parametrize(
     [(), *({*present()} - {name} for name in present())],
     ids=["no extension", *(f"without {name}" for name in present())],
 )
-# The sets whose packages the gate builds: only these extensions add packages or operations of a service. `make test-long`
-# builds the others.
+# The gate builds a package without each of these extensions, which add packages or operations of a service.
+# `make test-long` builds the others.
 _WITH_PACKAGES = ("console", "erasures", "reports")
 each_package = pytest.mark.parametrize(
     "names",

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from infra.deploy import template
 from tests.deployment import cloud
 from tests.deployment.test_functions import OUTPUTS
@@ -34,7 +36,7 @@ def test_the_template_has_no_findings(tmp_path: Path) -> None:
     assert lint(path) == ""
 
 
-@whole
+@pytest.mark.long  # a second package; the rehearsal deploys the same resources
 def test_the_packaged_application_has_no_findings(tmp_path: Path) -> None:
     project = cloud.copy_project(tmp_path / "project", {})
     here = cloud.Cloud(0, project, cloud.environment(tmp_path, 9))

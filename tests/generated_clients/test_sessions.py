@@ -52,6 +52,7 @@ def test_a_framework_stores_its_sessions_with_an_agent_key(framework: str, clien
     ran(PYTHON, "-m", f"tests.generated_clients.sessions.{framework}", cwd=client, **settings)
 
 
+@pytest.mark.long  # mypy reads four frameworks
 def test_the_adapters_and_their_programs_have_no_type_errors(client: Path) -> None:
     line = [sys.executable, "-m", "mypy", "--strict", "--python-version", "3.11", "--python-executable", PYTHON]
     assert "Success" in ran(*line, "--config-file=", "cams/sessions", PROGRAMS, cwd=client, MYPYPATH=f"{client}:{ROOT}")

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from chalicelib.extensions import has
 from chalicelib.http import files
 from tests.api import Answer, Api
-from tests.selection import whole
 
 ROOT = Path(__file__).parents[2]
 SEPARATORS = ",;\t"
@@ -59,7 +58,7 @@ def test_no_text_becomes_a_formula(table: list[list[str]]) -> None:
     check(table)
 
 
-@whole
+@pytest.mark.long
 @given(rows)
 @many
 def test_no_text_of_many_becomes_a_formula(table: list[list[str]]) -> None:

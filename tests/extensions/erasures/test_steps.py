@@ -248,7 +248,9 @@ def dies_after(number: int) -> Iterator[list[str]]:
         yield sent
 
 
-@pytest.mark.parametrize("step", [pytest.param(13, id="every 13th"), pytest.param(1, id="every", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "step", [pytest.param(13, id="every 13th"), pytest.param(1, id="every", marks=pytest.mark.long)]
+)
 def test_an_erasure_that_dies_after_any_request_is_continued_and_counts_once(
     step: int, api: Api, filled: None, pass_time: PassTime
 ) -> None:
