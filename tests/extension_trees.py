@@ -30,19 +30,22 @@ _ROOT = Path(__file__).resolve().parent.parent
 _FOLDER = Path("chalicelib/extensions")
 _ENVIRONMENTS = (".venv", ".venv-engine", ".uv")
 _NONE, _EACH = "none", "each"
-# Tests of the operations, the OpenAPI document, the functions and the alarms.
+# Tests of the operations, the OpenAPI document and the functions.
 _PARTS = (
     "tests/openapi/test_document.py",
-    "tests/openapi/test_examples.py",
-    "tests/contract",
+    "tests/contract/test_operations.py",
+    "tests/contract/test_routes.py",
     "tests/deployment/test_extension_parts.py",
     "tests/deployment/test_functions.py",
-    "tests/deployment/test_monitoring.py",
 )
-# Tests of permissions, the template, imports, tables, rows, deletions, costs and operator checks, to which extensions
-# contribute. They take too long for each extension: permissions and the template alone take half of a copy's time.
+# Tests of members, permissions, the template, imports, tables, rows, deletions, costs and operator checks, to which
+# extensions contribute. They take too long for each extension: permissions and the template alone take half of a copy's
+# time.
 _CORE = (
     *_PARTS,
+    "tests/openapi/test_examples.py",
+    "tests/contract",
+    "tests/deployment/test_monitoring.py",
     "tests/deployment/test_rights.py",
     "tests/deployment/test_template.py",
     "tests/test_structure.py",

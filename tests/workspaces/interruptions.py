@@ -56,7 +56,7 @@ each_crash = pytest.mark.parametrize(
     "points",
     [
         slice(2, None, 20),
-        pytest.param(slice(1, None, 4), marks=whole),
+        pytest.param(slice(1, None, 8), marks=whole),
         pytest.param(slice(None), marks=pytest.mark.long),
     ],
 )
