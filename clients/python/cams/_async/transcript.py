@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import models
-from ..errors import NotFound
+from ..errors import NotFound, PreconditionFailed
 from .client import AsyncClient
 
 # The service accepts 50 messages and 2,000,000 bytes per request. The JSON below escapes all other alphabets, so it is
@@ -56,14 +56,24 @@ class AsyncTranscript:
         await self._conversation.messages.add(*messages, replace=True, if_match=if_match, if_none_match=if_none_match)
 
     async def pop(self) -> models.Message | None:
-        """Delete the newest message and return it, or None if the transcript is empty."""
-        while newest := await self.newest(1):
+        """Delete the newest message and return it, or None if the transcript is empty.
+
+        The deletion changes the state, because this request has an idempotency key. If its response is lost, a repeat
+        succeeds, and so the message is neither lost nor followed by another. The ETag prevents that two processes get
+        the same message.
+        """
+        while True:
             try:
-                await self._conversation.messages.delete(newest[0].mid)
-            except NotFound:  # Another process has deleted the message.
+                page = await self._conversation.messages.list(limit=1).first_page()
+            except NotFound:
+                return None
+            if not page.data:
+                return None
+            try:
+                await self._conversation.state(delete={"mids": [page.data[0].mid]}, if_match=page.etag)
+            except PreconditionFailed:  # Another process has changed the conversation.
                 continue
-            return newest[0]
-        return None
+            return page.data[0]
 
     async def remove(self, mid: str) -> None:
         """Delete a message if it is stored."""
@@ -83,9 +93,19 @@ class AsyncTranscript:
 def message(author: str, kind: str, item: dict[str, Any], mid: str | None = None) -> dict[str, Any]:
     """Return a message. Without `mid`, it gets a new id, so that repeated requests store it only once.
 
-    The messages of the user have the author `human`. Only they count as interactions.
+    The messages of the user have the author `human`. Only they count as interactions. The kind is also the channel, by
+    which `is_of_adapter` recognizes the message.
     """
-    return {"mid": mid or uuid.uuid4().hex, "from": "human" if author == "user" else author, "type": kind, "item": item}
+    sender = "human" if author == "user" else author
+    return {"mid": mid or uuid.uuid4().hex, "from": sender, "type": kind, "channel": kind, "item": item}
+
+
+def is_of_adapter(stored: models.Message, kind: str) -> bool:
+    """Return whether an adapter has stored the message.
+
+    A visitor may forge all members except the author and the channel, which the service removes.
+    """
+    return stored.to_dict().get("channel") == kind
 
 
 def author_of(role: str, content: Any) -> str:

@@ -15,7 +15,7 @@ from claude_agent_sdk.types import (
 )
 
 from .. import AsyncClient, models
-from .._async.transcript import AsyncTranscript, author_of, message
+from .._async.transcript import AsyncTranscript, author_of, is_of_adapter, message
 from ..errors import PreconditionFailed
 
 _KIND = "claude-agent-sdk"
@@ -39,17 +39,17 @@ class CamsSessionStore(SessionStore):
         messages = [_message({**entry}) for entry in entries]
         conversation_id = _id(key["project_key"], key["session_id"], key.get("subpath", ""))
         await self._transcript(conversation_id).append(list({each["mid"]: each for each in messages}.values()))
-        index = self._index(key["project_key"])
         if "subpath" in key:
-            await index.append([message("index", _KIND, {**key}, conversation_id)])
+            index = self._transcript(_id(key["project_key"]))
+            await index.put(message("index", _KIND, {**key}, conversation_id))
         else:
-            await self._summarise(index, key, conversation_id, entries)
+            await self._summarise(key, conversation_id, entries)
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """Return a transcript's entries, or None if it has none. Other messages in the conversation are no entries."""
-        transcript = self._transcript(_id(key["project_key"], key["session_id"], key.get("subpath", "")))
-        messages, _ = await transcript.read()
-        return [cast(SessionStoreEntry, each.item) for each in messages if each.type == _KIND] or None
+        conversation_id = _id(key["project_key"], key["session_id"], key.get("subpath", ""))
+        messages, _ = await self._read(conversation_id)
+        return [cast(SessionStoreEntry, each.item) for each in messages] or None
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
         """Return the project's sessions."""
@@ -58,39 +58,44 @@ class CamsSessionStore(SessionStore):
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
         """Return the summaries of the project's sessions."""
-        messages, _ = await self._index(project_key).read()
+        messages, _ = await self._read(_id(project_key))
         return [each.item["summary"] for each in messages if "summary" in each.item]
 
     async def delete(self, key: SessionKey) -> None:
         """Delete a session with the transcripts of its subagents, or only the transcript of one subagent."""
-        index = self._index(key["project_key"])
-        for each in await _of_session(index, key["session_id"]):
+        index = self._transcript(_id(key["project_key"]))
+        for each in await self._of_session(key):
             if key.get("subpath") in (None, each.item.get("subpath")):
                 await self._transcript(each.mid).delete()
                 await index.remove(each.mid)
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
         """Return the subpaths of the session's subagents."""
-        listed = await _of_session(self._index(key["project_key"]), key["session_id"])
+        listed = await self._of_session(key)
         return [each.item["subpath"] for each in listed if "subpath" in each.item]
 
-    async def _summarise(
-        self, index: AsyncTranscript, key: SessionKey, conversation_id: str, entries: list[SessionStoreEntry]
-    ) -> None:
+    async def _summarise(self, key: SessionKey, conversation_id: str, entries: list[SessionStoreEntry]) -> None:
         """Update the session's summary. The ETag prevents lost updates by concurrent writers."""
+        index_id = _id(key["project_key"])
         while True:
-            listed, etag = await index.read()
+            listed, etag = await self._read(index_id)
             before = next((each.item["summary"] for each in listed if each.mid == conversation_id), None)
             summary = {**fold_session_summary(before, key, entries), "mtime": time.time_ns() // 1_000_000}
             item = message("index", _KIND, {**key, "summary": summary}, conversation_id)
             try:
-                await index.put(item, if_match=etag, if_none_match=None if etag else "*")
+                await self._transcript(index_id).put(item, if_match=etag, if_none_match=None if etag else "*")
             except PreconditionFailed:
                 continue
             return
 
-    def _index(self, project_key: str) -> AsyncTranscript:
-        return self._transcript(_id(project_key))
+    async def _of_session(self, key: SessionKey | SessionListSubkeysKey) -> list[models.Message]:
+        listed, _ = await self._read(_id(key["project_key"]))
+        return [each for each in listed if each.item["session_id"] == key["session_id"]]
+
+    async def _read(self, conversation_id: str) -> tuple[list[models.Message], str | None]:
+        """Return the messages of this store, and the conversation's ETag."""
+        messages, etag = await self._transcript(conversation_id).read()
+        return [each for each in messages if is_of_adapter(each, _KIND)], etag
 
     def _transcript(self, conversation_id: str) -> AsyncTranscript:
         return AsyncTranscript(self._client, self._agent_id, conversation_id)
@@ -105,8 +110,3 @@ def _message(entry: dict[str, Any]) -> dict[str, Any]:
     content = entry["message"].get("content") if isinstance(entry.get("message"), dict) else None
     author = "system" if entry.get("isMeta") else author_of(entry["type"], content)
     return message(author, _KIND, entry, entry.get("uuid"))
-
-
-async def _of_session(index: AsyncTranscript, session_id: str) -> list[models.Message]:
-    messages, _ = await index.read()
-    return [each for each in messages if each.item["session_id"] == session_id]

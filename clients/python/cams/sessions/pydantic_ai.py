@@ -9,7 +9,7 @@ from pydantic_ai import conversation_store as base
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, UserPromptPart
 
 from .. import AsyncClient
-from .._async.transcript import AsyncTranscript, message, parts
+from .._async.transcript import AsyncTranscript, is_of_adapter, message, parts
 from ..errors import PreconditionFailed
 
 Entry = base.ConversationEntry
@@ -58,7 +58,8 @@ class CamsConversationStore(base.ConversationStore):
                 raise base.ConversationConflict(record.conversation_id)
             messages = [head, *map(_message, added)]
             if len(list(parts(messages))) > 1:
-                await transcript.append(messages[1:])
+                for part in parts(messages[1:]):
+                    await transcript.put(*part)
                 continue
             try:
                 await transcript.put(*messages, if_match=etag, if_none_match=None if etag else "*")
@@ -87,8 +88,8 @@ class CamsConversationStore(base.ConversationStore):
 
     async def _stored(self, conversation_id: str) -> tuple[Record | None, str | None]:
         messages, etag = await self._transcript(conversation_id).read()
-        _entries.set({each.mid: _entry(each.mid, each.item) for each in messages if each.type == _KIND})
-        records = (each.item for each in messages if each.type == _RECORD)
+        _entries.set({each.mid: _entry(each.mid, each.item) for each in messages if is_of_adapter(each, _KIND)})
+        records = (each.item for each in messages if is_of_adapter(each, _RECORD))
         return next((_RECORDS.validate_python(each) for each in records), None), etag
 
     def _transcript(self, conversation_id: str) -> AsyncTranscript:

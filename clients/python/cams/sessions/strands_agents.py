@@ -7,7 +7,7 @@ from strands.types.exceptions import SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage
 
 from .. import Client, models
-from .._sync.transcript import Transcript, author_of, message
+from .._sync.transcript import Transcript, author_of, is_of_adapter, message
 
 _KIND, _STATE = "strands-agents", "strands-agents-state"
 _DEFAULT_AGENT = "default"
@@ -24,8 +24,8 @@ class CamsSessionRepository(SessionRepository):
         self._client, self._agent_id = client, agent_id
 
     def create_session(self, session: Session, **kwargs: Any) -> Session:
-        """Store a session, unless another process has just stored it."""
-        self._transcript(session.session_id).append([message("system", _STATE, session.to_dict(), "session")])
+        """Store a session."""
+        self._transcript(session.session_id).put(message("system", _STATE, session.to_dict(), "session"))
         return session
 
     def read_session(self, session_id: str, **kwargs: Any) -> Session | None:
@@ -71,13 +71,13 @@ class CamsSessionRepository(SessionRepository):
         self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
     ) -> list[SessionMessage]:
         """Return an agent's messages in the order in which they were stored."""
-        stored = [each for each in self._transcript(session_id, agent_id).read()[0] if each.type == _KIND]
+        stored = [each for each in self._transcript(session_id, agent_id).read()[0] if is_of_adapter(each, _KIND)]
         end = None if limit is None else offset + limit
         return [SessionMessage.from_dict(each.item) for each in stored[offset:end]]
 
     def _state(self, session_id: str, agent_id: str, mid: str) -> dict[str, Any] | None:
         stored: list[models.Message] = self._transcript(session_id, agent_id).read()[0]
-        return next((each.item for each in stored if each.mid == mid and each.type == _STATE), None)
+        return next((each.item for each in stored if each.mid == mid and is_of_adapter(each, _STATE)), None)
 
     def _transcript(self, session_id: str, agent_id: str = _DEFAULT_AGENT) -> Transcript:
         conversation_id = session_id if agent_id == _DEFAULT_AGENT else f"{session_id}:{agent_id}"
