@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,7 +12,7 @@ from strands import Agent, tool
 from strands.models import Model
 from strands.session.repository_session_manager import RepositorySessionManager
 from strands.types.exceptions import SessionException
-from strands.types.session import SessionMessage
+from strands.types.session import SessionAgent, SessionMessage
 
 from tests.generated_clients.sessions.page import run_page
 from tests.generated_clients.sessions.visitors import GREETING, forge, post_as_visitor
@@ -59,10 +59,13 @@ def open_agent(agent_id: str = "default", session_id: str = "ann") -> Agent:
 def check_runs() -> None:
     """Check that a second process continues a session and its state, and that agents have separate messages."""
     first = open_agent()
+    created = CamsSessionRepository(client, "support").read_agent("ann", "default")
     assert str(first("Rooms?")).strip() == "3 messages"
     first.state.set("language", "en")
     first("Hello")
     second = open_agent()
+    changed = CamsSessionRepository(client, "support").read_agent("ann", "default")
+    assert created and changed and created.created_at == changed.created_at and created.state != changed.state
     assert second.state.get("language") == "en"
     assert [each["role"] for each in second.messages] == ["user", "assistant"] * 3
     assert str(second("Hello")).strip() == "7 messages"
@@ -85,9 +88,14 @@ def check_messages() -> None:
     assert repository.read_message("bob", "default", 0) == written
     assert repository.read_message("bob", "default", 1) is None
     assert repository.read_session("bob") is None
-    for unknown in (SessionMessage({"role": "user", "content": []}, 7),):
+    agent = SessionAgent("default", {}, {})
+    unknown: list[Callable[[], None]] = [
+        lambda: repository.update_message("bob", "default", SessionMessage({"role": "user", "content": []}, 7)),
+        lambda: repository.update_agent("bob", agent),
+    ]
+    for update in unknown:
         try:
-            repository.update_message("bob", "default", unknown)
+            update()
         except SessionException:
             continue
         raise AssertionError
@@ -102,6 +110,8 @@ def check_messages() -> None:
     texts = [each.message["content"][0]["text"] for each in repository.list_messages("bob", "default", None, 1)]
     assert sorted(texts) == [f"{writer} {number}" for writer in range(8) for number in range(1, 6)]
     assert len(repository.list_messages("bob", "default", 10, 35)) == 6
+    first = [each for each in repository.list_messages("bob", "default") if each.message_id == 1]
+    assert repository.read_message("bob", "default", 1) == first[-1] != first[0]
 
 
 def check_visitors() -> None:
