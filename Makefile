@@ -163,5 +163,5 @@ lock:
 	$(LOCK) --python-version 3.11 requirements/bench.txt $(EXTENSIONS) -o requirements/bench.lock
 
 clean:
-	rm -rf .uv .venv .venv-engine .venv-bench .venv-frameworks tests/generated_clients/node_modules tests/browser/node_modules .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .uv .venv .venv-engine .venv-bench .venv-frameworks tests/generated_clients/node_modules tests/generated_clients/sessions/node_modules tests/browser/node_modules .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

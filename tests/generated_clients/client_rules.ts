@@ -1,5 +1,7 @@
 // The TypeScript client's own rules: retries, keys, errors and secrets. The service is a list of responses.
 import * as cams from "cams-client";
+import { chatStore } from "cams-client/ai";
+import { CamsSession } from "cams-client/openai-agents";
 
 declare const process: { env: Record<string, string | undefined> };
 
@@ -293,4 +295,20 @@ delete node.process;
 expect((await thrown((async () => new cams.Client())())).message.includes("CAMS_API_KEY"), "a browser");
 await read(connect(["lost"])[0]);
 node.process = hidden;
+
+// The adapters for agent frameworks need no framework. If the response to a deletion is lost, its repeat has the same
+// key. If another process has changed the session, its newest item is read again.
+const newest = (mid: string) =>
+  json({ success: true, data: [{ mid, from: "human", item: { text: mid } }] }, 200, { ETag: `"${mid}"` });
+const [popping, popped, deletions] = connect([newest("1"), failure("PRECONDITION_FAILED", 412), newest("2"), "lost"]);
+const item: unknown = await new CamsSession("ann", popping, "support").popItem();
+equal(item, { type: "message", role: "user", content: "2" }, "the popped item");
+equal(popped.map(({ method }) => method).join(), "GET,POST,GET,POST,POST", "the requests");
+equal(popped.slice(3).map(({ headers }) => headers.get("If-Match")), ['"2"', '"2"'], "the preconditions");
+const keys = new Set(popped.map(({ headers }) => headers.get("Idempotency-Key")));
+equal(keys.size, 3, "no key, and a key for each deletion");
+equal(JSON.parse(deletions[4]!), { delete: { mids: ["2"] } }, "the deletion");
+const [saving, saved] = connect([]);
+await chatStore(saving, "support").saveChat({ chatId: "ann", messages: [] });
+equal(saved.length, 1, "requests that save nothing");
 console.log("All rules hold.");

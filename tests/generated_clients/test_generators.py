@@ -72,9 +72,14 @@ def node() -> None:
     """Install the locked Node.js packages; skip the test if Node.js is missing."""
     if shutil.which("npm") is None:
         pytest.skip("NOT TESTED with redocly and spectral: Node.js 20.19 or newer is missing.")
-    installed = MODULES / ".package-lock.json"
-    if not installed.exists() or installed.stat().st_mtime < (HERE / "package-lock.json").stat().st_mtime:
-        ran("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", cwd=HERE)
+    install_packages(HERE)
+
+
+def install_packages(folder: Path, *options: str) -> None:
+    """Install the locked Node.js packages of a folder with `npm ci`, unless they are installed."""
+    installed = folder / "node_modules" / ".package-lock.json"
+    if not installed.exists() or installed.stat().st_mtime < (folder / "package-lock.json").stat().st_mtime:
+        ran("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", *options, cwd=folder)
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import uuid
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from chalicelib import __version__
 from infra.client import typescript
 from infra.local.children import ROOT
 from tests.generated_clients.servers import Proxy, Receiver, serving
-from tests.generated_clients.test_generators import new_key, ran
+from tests.generated_clients.test_generators import install_packages, new_key, ran
 from tests.reliability.runs import ask
 from tests.reliability.test_local_run import Run, run  # noqa: F401 - the fixture
 from tests.selection import whole
@@ -21,6 +22,7 @@ from tests.selection import whole
 pytestmark = [pytest.mark.engine, whole]
 
 HERE = Path(__file__).parent
+SESSIONS = HERE / "sessions"
 PAGE = (ROOT / "docs" / "typescript-client.md").read_text(encoding="utf-8")
 (SCRIPT,) = re.findall(r"```ts\n(.*?)```", PAGE, re.DOTALL)
 
@@ -37,18 +39,43 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def programs(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with compiled programs that use the unpacked package. The strictest compiler finds no error."""
     folder = tmp_path_factory.mktemp("programs")
+    unpack(package, HERE, folder)
+    (folder / "page.ts").write_text(SCRIPT, encoding="utf-8")
+    assert tsc(package, folder) == ""
+    return folder
+
+
+@pytest.fixture(scope="module")
+def session_programs(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the compiled programs that use agent frameworks, and with the code of the page."""
+    # The optional packages are large, and only servers of the Model Context Protocol need them.
+    install_packages(SESSIONS, "--omit=optional")
+    folder = tmp_path_factory.mktemp("sessions")
+    unpack(package, SESSIONS, folder)
+    for module in (SESSIONS / "node_modules").iterdir():
+        (folder / "node_modules" / module.name).symlink_to(module)
+    page = (ROOT / "docs" / "sessions.md").read_text(encoding="utf-8")
+    ai, agents = re.findall(r"```ts\n(.*?)```", page, re.DOTALL)
+    (folder / "ai_page.ts").write_text(ai, encoding="utf-8")
+    # Everything in the page's package comes from the smaller package, which contains no provider of models.
+    (folder / "openai_agents_page.ts").write_text(
+        agents.replace("openai/agents", "openai/agents-core"), encoding="utf-8"
+    )
+    assert tsc(package, folder) == ""
+    return folder
+
+
+def unpack(package: Path, source: Path, folder: Path) -> None:
+    """Copy the programs in `source` into a folder in which the package is installed."""
     modules = folder / "node_modules"
     with tarfile.open(package) as archive:
         archive.extractall(modules)
     (modules / "package").rename(modules / "cams-client")
     for name in ("openapi-fetch", "openapi-typescript-helpers"):
         (modules / name).symlink_to(package.parent / "node_modules" / name)
-    for file in (HERE / "tsconfig.json", *HERE.glob("*.ts")):
+    for file in (source / "tsconfig.json", *source.glob("*.ts")):
         shutil.copy(file, folder)
     (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
-    (folder / "page.ts").write_text(SCRIPT, encoding="utf-8")
-    assert tsc(package, folder) == ""
-    return folder
 
 
 def tsc(package: Path, folder: Path) -> str:
@@ -66,7 +93,9 @@ def test_the_package_contains_compiled_modules_and_needs_one_package(package: Pa
     with tarfile.open(package) as archive:
         names = {name.removeprefix("package/") for name in archive.getnames()}
         contents = json.load(archive.extractfile("package/package.json"))
-    modules = {*(file.stem for file in (typescript.SOURCE / "src").glob("*.ts")), "schema", "operations"}
+    source = typescript.SOURCE / "src"
+    by_hand = {file.relative_to(source).with_suffix("").as_posix() for file in source.rglob("*.ts")}
+    modules = by_hand | {"schema", "operations"}
     assert names - {"package.json", "README.md", "LICENSE"} == {
         f"dist/{name}{suffix}" for name in modules for suffix in (".js", ".d.ts")
     }
@@ -76,16 +105,23 @@ def test_the_package_contains_compiled_modules_and_needs_one_package(package: Pa
 
 
 def test_the_modules_by_hand_have_at_most_200_lines() -> None:
-    """Blank lines and comments do not count."""
+    """Blank lines and comments do not count. The adapters for agent frameworks have their own limit."""
     lines = [line.strip() for file in (typescript.SOURCE / "src").glob("*.ts") for line in file.open(encoding="utf-8")]
     assert len([line for line in lines if line and not line.startswith(("//", "/*", "*"))]) <= 200
 
 
-def test_versions_are_exact_and_the_lock_has_no_address_of_a_registry() -> None:
-    contents = json.loads((typescript.SOURCE / "package.json").read_text(encoding="utf-8"))
-    versions = [*contents["dependencies"].values(), *contents["devDependencies"].values()]
+def test_an_adapter_has_at_most_120_lines() -> None:
+    lines = {file.name: len(file.read_text().splitlines()) for file in (typescript.SOURCE / "src/sessions").iterdir()}
+    assert lines.keys() == {"transcript.ts", "ai.ts", "openai-agents.ts"}
+    assert max(lines.values()) <= 120, lines
+
+
+@pytest.mark.parametrize("folder", [typescript.SOURCE, SESSIONS], ids=lambda folder: folder.name)
+def test_versions_are_exact_and_the_lock_has_no_address_of_a_registry(folder: Path) -> None:
+    contents = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+    versions = [*contents.get("dependencies", {}).values(), *contents["devDependencies"].values()]
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in versions)
-    assert "resolved" not in (typescript.SOURCE / "package-lock.json").read_text(encoding="utf-8")
+    assert "resolved" not in (folder / "package-lock.json").read_text(encoding="utf-8")
 
 
 def test_the_clients_rules(programs: Path) -> None:
@@ -149,6 +185,25 @@ def test_nothing_is_lost_or_doubled_if_every_fifth_response_is_lost(
             CAMS_API_KEY=new_key(run),
         )
     assert proxy.lost >= 15
+
+
+@pytest.mark.parametrize("framework", ["ai", "openai_agents"])
+@pytest.mark.parametrize("mode", ["rules", "losses"])
+def test_a_framework_stores_its_sessions_with_an_agent_key(
+    framework: str,
+    mode: str,
+    session_programs: Path,
+    run: Run,  # noqa: F811
+) -> None:
+    """In the mode `losses`, every fifth response is lost."""
+    key, proxy = uuid.uuid4().hex, Proxy(f"http://127.0.0.1:{run.port}")
+    ask(run, "POST", "/v2/agents/support", new_key(run), {"title": "Support", "SECRET_API_KEY": key})
+    with serving(proxy):
+        address = proxy.address if mode == "losses" else f"http://127.0.0.1:{run.port}"
+        # The frameworks' modules for browsers need no optional packages.
+        command = ("node", "--conditions=browser", f"built/{framework}.js", mode)
+        ran(*command, cwd=session_programs, CAMS_URL=address, CAMS_API_KEY=key)
+    assert proxy.lost >= (15 if mode == "losses" else 0)
 
 
 def test_a_webhook_is_verified(programs: Path, run: Run) -> None:  # noqa: F811
