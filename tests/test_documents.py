@@ -16,7 +16,7 @@ EVERY_DOCUMENT = (*DOCUMENTS, "CHANGELOG.md")
 MOST_BYTES = 12_000
 # 20,000 words, and the pages and sections about replies, new messages, pull endpoints, recent counts, sessions, MCP and
 # the bot.
-MOST_WORDS = 21_545
+MOST_WORDS = 21_906
 
 _EXTENSIONS = ROOT / "chalicelib/extensions"
 _SUFFIXES = {".css", ".html", ".js", ".json", ".lock", ".md", ".py", ".svg", ".toml", ".txt", ".yaml"}

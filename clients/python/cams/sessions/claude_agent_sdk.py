@@ -15,8 +15,9 @@ from claude_agent_sdk.types import (
 )
 
 from .. import AsyncClient, models
-from .._async.transcript import AsyncTranscript, author_of, is_of_adapter, message
+from .._async.transcript import AsyncTranscript
 from ..errors import PreconditionFailed
+from .messages import author_of, is_of_adapter, message
 
 _KIND = "claude-agent-sdk"
 

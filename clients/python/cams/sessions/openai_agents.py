@@ -5,7 +5,8 @@ from typing import Any, cast
 from agents import SessionSettings, TResponseInputItem
 
 from .. import AsyncClient, models
-from .._async.transcript import AsyncTranscript, message, text_of
+from .._async.transcript import AsyncTranscript
+from .messages import message, text_of
 
 
 class CamsSession:

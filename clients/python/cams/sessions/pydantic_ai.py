@@ -1,6 +1,7 @@
 """A store for conversations of Pydantic AI (`pip install cams-client[pydantic-ai-slim]`)."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -9,8 +10,9 @@ from pydantic_ai import conversation_store as base
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, UserPromptPart
 
 from .. import AsyncClient
-from .._async.transcript import AsyncTranscript, is_of_adapter, message, parts
+from .._async.transcript import AsyncTranscript, parts
 from ..errors import PreconditionFailed
+from .messages import is_of_adapter, message
 
 Entry = base.ConversationEntry
 Record = base.ConversationRecord
@@ -24,8 +26,8 @@ _entries: ContextVar[Entries] = ContextVar("_entries", default={})  # noqa: B039
 class CamsConversationStore(base.ConversationStore):
     """Each entry is a message of the conversation with the same id, and so is the conversation's record.
 
-    Deleting a conversation deletes all of its entries, because a fork has copies. `list_conversations` reads each
-    conversation, and needs the workspace key or an access token. The agent's key suffices for all other methods.
+    Deleting a conversation deletes its entries, because forks have copies. `list_conversations` reads each conversation
+    and requires the workspace key or an access token. The other methods require only the agent's key.
     """
 
     def __init__(self, client: AsyncClient, agent_id: str) -> None:
@@ -39,9 +41,9 @@ class CamsConversationStore(base.ConversationStore):
     async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[Record]:
         """Return the records, or those with this scope, newest first."""
         label = "framework:pydantic-ai" if scope is None else f"scope:{scope}"
-        listed = [each.id async for each in self._client.conversations.list(self._agent_id, label=label)]
-        records = [await self.read_record(conversation_id) for conversation_id in listed]
-        matching = [each for each in records if each and scope in (None, each.scope)]
+        listed = self._client.conversations.list(self._agent_id, label=label)
+        records = [await self.read_record(each.id) async for each in listed]
+        matching = (each for each in records if each and scope in (None, each.scope))
         return sorted(matching, key=lambda each: each.updated_at, reverse=True)[:limit]
 
     async def write_record(
@@ -50,12 +52,12 @@ class CamsConversationStore(base.ConversationStore):
         """Store a record with its new entries in one request, if its size permits. Raise ConversationConflict."""
         known = {**_entries.get(), **{each.id: each for each in new_entries}}
         transcript = self._transcript(record.conversation_id)
-        head = message("system", _RECORD, _RECORDS.dump_python(record, mode="json"), "record")
         while True:
             stored, etag = await self._stored(record.conversation_id)
             added = _missing(record.head_id, known, _entries.get())
             if (stored.revision if stored else None) != expected_revision or added is None:
                 raise base.ConversationConflict(record.conversation_id)
+            head = message("system", _RECORD, _RECORDS.dump_python(record, mode="json"), "record")
             messages = [head, *map(_message, added)]
             if len(list(parts(messages))) > 1:
                 for part in parts(messages[1:]):
@@ -77,10 +79,8 @@ class CamsConversationStore(base.ConversationStore):
             stored, etag = await self._stored(conversation_id)
             if stored is None or stored.revision != expected_revision:
                 raise base.ConversationConflict(conversation_id)
-            try:
+            with suppress(PreconditionFailed):
                 return await self._transcript(conversation_id).delete(if_match=etag)
-            except PreconditionFailed:
-                continue
 
     async def read_entry(self, entry_id: str) -> Entry:
         """Return an entry of the conversation whose record was read last. Raise KeyError."""
@@ -89,8 +89,8 @@ class CamsConversationStore(base.ConversationStore):
     async def _stored(self, conversation_id: str) -> tuple[Record | None, str | None]:
         messages, etag = await self._transcript(conversation_id).read()
         _entries.set({each.mid: _entry(each.mid, each.item) for each in messages if is_of_adapter(each, _KIND)})
-        records = (each.item for each in messages if is_of_adapter(each, _RECORD))
-        return next((_RECORDS.validate_python(each) for each in records), None), etag
+        records = (_RECORDS.validate_python(each.item) for each in messages if is_of_adapter(each, _RECORD))
+        return next(records, None), etag
 
     def _transcript(self, conversation_id: str) -> AsyncTranscript:
         return AsyncTranscript(self._client, self._agent_id, conversation_id)
@@ -112,8 +112,7 @@ def _message(entry: Entry) -> dict[str, Any]:
     texts = [part.content for part in entry.message.parts if isinstance(part, UserPromptPart | TextPart)]
     author = "assistant" if isinstance(entry.message, ModelResponse) else "user" if texts else "tool"
     text = "\n".join(each for each in texts if isinstance(each, str))
-    item = {"text": text, "parentId": entry.parent_id, "message": content}
-    return message(author, _KIND, item, entry.id)
+    return message(author, _KIND, {"text": text, "parentId": entry.parent_id, "message": content}, entry.id)
 
 
 def _entry(mid: str, item: dict[str, Any]) -> Entry:

@@ -7,7 +7,8 @@ from strands.types.exceptions import SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage
 
 from .. import Client, models
-from .._sync.transcript import Transcript, author_of, is_of_adapter, message
+from .._sync.transcript import Transcript
+from .messages import author_of, is_of_adapter, message
 
 _KIND, _STATE = "strands-agents", "strands-agents-state"
 _DEFAULT_AGENT = "default"
