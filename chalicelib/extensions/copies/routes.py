@@ -7,14 +7,14 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors, storage
 from chalicelib.agents import rendering, store
-from chalicelib.extensions.copies import copies
 from chalicelib.http import auth, bodies, privileges, responses
 from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import MAX_BODY_BYTES, MAX_BODY_VALUES, Operation
 
 if TYPE_CHECKING:
-    from chalicelib.extensions.copies import models, templates
+    from chalicelib.extensions.copies import copies, models, templates
 else:
+    copies = LazyModule("chalicelib.extensions.copies.copies")
     templates = LazyModule("chalicelib.extensions.copies.templates")
 
 routes = Blueprint(__name__)
@@ -88,7 +88,7 @@ def import_template() -> Response:
     return _created("Agent imported successfully", copy, ignored)
 
 
-def _created(message: str, copy: copies.Copy, ignored: list[errors.MemberIssue]) -> Response:
+def _created(message: str, copy: "copies.Copy", ignored: list[errors.MemberIssue]) -> Response:
     warnings = [*ignored, *privileges.warn_of_lasting(f"agent.{privileges.AGENT_KEY}")]
     whole_agent = store.AgentAndTools(copy.row, copy.tools)
     return rendering.with_tools(message, copy.row, rendering.encode(copy.document), whole_agent, warnings)

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from chalice.app import Response
 
-from chalicelib import clock, errors
+from chalicelib import clock
 from chalicelib.extensions.reports import hours, recent_counts, report_query, series
 from chalicelib.extensions.reports.hours import HourlyCounts
 from chalicelib.extensions.reports.recent_counts import RecentCounts
-from chalicelib.extensions.reports.report_query import ReportQuery
+from chalicelib.extensions.reports.report_query import ReportQuery, TooManyAgents
 from chalicelib.http import files, responses
 from chalicelib.storage import Document
 
@@ -18,13 +18,6 @@ MAX_AGENTS = 500
 _MAX_DAYS, _MAX_GROUPED_DAYS = 20_000, 4_000
 _DAY_SECONDS = 24 * 60 * 60
 _COLUMNS = ("from", *hours.REPORTED, "averageSeconds")
-
-
-class TooManyAgents(errors.Conflict):
-    """The workspace or organisation has too many agents for one report on the period."""
-
-    code = "TOO_MANY_AGENTS"
-    sentence = "The report covers too many agents."
 
 
 def respond(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Response:

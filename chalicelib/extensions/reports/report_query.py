@@ -21,6 +21,13 @@ _MAX_SECONDS = 99_999_999_999
 _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
 
+class TooManyAgents(errors.Conflict):
+    """The workspace or organisation has too many agents for one report on the period."""
+
+    code = "TOO_MANY_AGENTS"
+    sentence = "The report covers too many agents."
+
+
 class ReportQuery(NamedTuple):
     """The current and previous periods, the interval, and the dimension (None if the report is not grouped)."""
 

@@ -6,15 +6,18 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors
 from chalicelib.agents import store as agents
-from chalicelib.extensions.reports import report, report_query
-from chalicelib.extensions.reports.report_query import ReportQuery
+from chalicelib.extensions.reports import report_query
+from chalicelib.extensions.reports.report_query import ReportQuery, TooManyAgents
 from chalicelib.http import auth, files
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.ids import IDENTIFIER
 from chalicelib.organisations import store as organisations
 
 if TYPE_CHECKING:
-    from chalicelib.extensions.reports import models  # noqa: F401
+    from chalicelib.extensions.reports import models, report  # noqa: F401
+else:
+    report = LazyModule("chalicelib.extensions.reports.report")
 
 routes = Blueprint(__name__)
 
@@ -52,7 +55,7 @@ def report_agent(agent_id: str) -> Response:
     data="models.Report",
     files=_CSV,
     query=report_query.NAMES,
-    raises=(errors.NotFound, report.TooManyAgents),
+    raises=(errors.NotFound, TooManyAgents),
     warns=True,
     tag="analytics",
 )
@@ -74,7 +77,7 @@ def report_organisation(org_id: str) -> Response:
     data="models.Report",
     files=_CSV,
     query=report_query.NAMES,
-    raises=(report.TooManyAgents,),
+    raises=(TooManyAgents,),
     warns=True,
     tag="analytics",
 )

@@ -7,17 +7,21 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors
 from chalicelib.agents import store as agents
-from chalicelib.extensions.reports import recent_counts, report, report_query, usage
+from chalicelib.extensions.reports import report_query
 from chalicelib.http import auth, bodies, files, pages, parameters, responses
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
-    from chalicelib.extensions.reports import models
+    from chalicelib.extensions.reports import models, recent_counts, report, usage
+else:
+    recent_counts = LazyModule("chalicelib.extensions.reports.recent_counts")
+    report = LazyModule("chalicelib.extensions.reports.report")
+    usage = LazyModule("chalicelib.extensions.reports.usage")
 
 routes = Blueprint(__name__)
 
 _RETRIEVED = "Usage retrieved successfully"
-_COLUMNS = ("agentId", "day", *usage.NAMES)
 
 
 @routes.route("/v3/agents/{agent_id}/usage", methods=["POST"])
@@ -76,7 +80,7 @@ def list_usage() -> Response:
     if not report_query.prefers_csv():
         return pages.bounded_page(_RETRIEVED, examined, limit, lambda _: {"countedUntil": recent.counted_until})
     records, position = pages.take_bounded(examined, limit)
-    heading = "" if cursor else files.heading(files.CSV, _COLUMNS)
+    heading = "" if cursor else files.heading(files.CSV, ("agentId", "day", *usage.NAMES))
     response = files.response(files.CSV, heading + usage.table(map(json.loads, records)), position)
     response.headers |= report.counted_until(recent)
     return response
