@@ -48,6 +48,10 @@ def refused(
     expected = {"appError": error["message"], **({"platformName": platform} if platform else {})}
     assert added == (expected if interaction else {})
     issues = error.pop("issues", [])
+    in_openai_format = error.pop("error", None)
+    if in_openai_format:
+        param, kind = next(iter(paths), None), "server_error" if status >= 500 else "invalid_request_error"
+        assert in_openai_format == {"message": error["message"], "type": kind, "param": param, "code": error["code"]}
     assert ("limit" in error) == (status == 429), "only a 429 contains the limit, the usage and the remainder"
     error.pop("limit", None)
     assert error == {"success": False, "message": error["message"], "code": code or CODES[status]}

@@ -14,9 +14,9 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *sorted(f"docs/{one.name}" for one in (ROOT / "docs").glob("*.md")))
 EVERY_DOCUMENT = (*DOCUMENTS, "CHANGELOG.md")
 MOST_BYTES = 12_000
-# 20,000 words, and the pages and sections about replies, new messages, pull endpoints, recent counts, sessions, MCP and
-# the bot, takeovers and drafts.
-MOST_WORDS = 21_982
+# 20,000 words, and the pages and sections about replies, new messages, pull endpoints, recent counts, sessions, MCP,
+# OpenAI and the bot.
+MOST_WORDS = 22_240
 
 _EXTENSIONS = ROOT / "chalicelib/extensions"
 _SUFFIXES = {".css", ".html", ".js", ".json", ".lock", ".md", ".py", ".svg", ".toml", ".txt", ".yaml"}

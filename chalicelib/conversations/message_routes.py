@@ -34,6 +34,7 @@ else:
 
 routes = Blueprint(__name__)
 
+_Check = Callable[[store.ConversationRow | None], object]
 _ADDED = "Messages added successfully"
 _COUNTED = "updateConversationMetadata"
 _add_operation = Operation(
@@ -165,14 +166,23 @@ def _save_changed(row: store.ConversationRow, agent: Document, before: State, af
         store.save(row, before, after, agents.display_name(agent))
 
 
-def _append(agent_id: str, conversation_id: str, check: Callable[[store.ConversationRow | None], object]) -> Response:
-    """Stage new messages, and the conversation if it does not exist. Return a response with all messages as stored.
+def _append(agent_id: str, conversation_id: str, check: _Check) -> Response:
+    """Add the request's messages. Return a response with all of them, or with those after the query's position."""
+    body, position = visitors.restrict_messages(bodies.read()), message_list_routes.position()
+    added, row, after = add(agent_id, conversation_id, body, check)
+    if row is None or position is None:
+        return etag.tagged(responses.success(_ADDED, added), row)
+    return etag.tagged(message_list_routes.response(_ADDED, row, transcript.read_delta(row, position, after)), row)
 
-    If the query contains a position, the response contains the messages after that position instead. `check` receives
-    the conversation before the change. Raise NotFound if the agent does not exist.
+
+def add(
+    agent_id: str, conversation_id: str, body: "models.NewMessages", check: _Check
+) -> tuple[list[Document], store.ConversationRow | None, State]:
+    """Stage new messages, and the conversation if it does not exist. Return all messages as stored, the row, the state.
+
+    `check` receives the conversation before the change. Raise NotFound if the agent does not exist.
     """
-    body: models.NewMessages = visitors.restrict_messages(bodies.read())
-    position, now = message_list_routes.position(), clock.seconds()
+    now = clock.seconds()
     mids = list(dict.fromkeys(mid for message in body.messages if (mid := message.get("mid"))))
     workspace_id, to = auth.caller().workspace_id, body.assignToUserId
     keys = transcript.index_keys(store.key(workspace_id, agent_id, conversation_id).partition, mids)
@@ -194,11 +204,8 @@ def _append(agent_id: str, conversation_id: str, check: Callable[[store.Conversa
         reply_check.require_turn(body.inReplyTo, row, before)
         after = after._replace(metadata=_transfer(after.metadata, to, body.state))
     if after is not before:
-        row = _save_added(loaded, agent, before, after)
-    if row is None or position is None:
-        added = [transcript.message_of_turn(stored.get(turn["messages"]["mid"], turn)) for turn in new]
-        return etag.tagged(responses.success(_ADDED, added), row)
-    return etag.tagged(message_list_routes.response(_ADDED, row, transcript.read_delta(row, position, after)), row)
+        row = save_added(loaded, agent, before, after)
+    return [transcript.message_of_turn(stored.get(turn["messages"]["mid"], turn)) for turn in new], row, after
 
 
 def _transfer(metadata: Document, to: str | None, state: str | None) -> Document:
@@ -208,7 +215,7 @@ def _transfer(metadata: Document, to: str | None, state: str | None) -> Document
     return {**metadata, **{name: value for name, value in change.items() if value}}
 
 
-def _save_added(
+def save_added(
     loaded: records.AgentAndConversation, agent: Document, before: State, after: State
 ) -> store.ConversationRow:
     """Stage a state with new messages. Raise LimitReached or TooLarge if it exceeds a limit."""

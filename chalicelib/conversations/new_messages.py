@@ -96,14 +96,14 @@ def is_of_user(turn: Document) -> bool:
     message = turn.get("messages")
     # A launch message with text counts as a user message. Otherwise, a visitor could evade the message limits by
     # choosing this type.
-    if message is None or (message.get("type") == _LAUNCH and not any(_texts(message.get("item")))):
+    if message is None or (message.get("type") == _LAUNCH and not any(texts(message.get("item")))):
         return False
     return (message.get("from") or turn.get("from")) == HUMAN
 
 
 def text_of(item: Any) -> str:
     """Return the text of a message's item, or the item as JSON if it has no text. An empty item's text is empty."""
-    text = next(_texts(item), None)
+    text = next(texts(item), None)
     if text is None:
         return storage.encode_json(item).decode() if item else ""
     return text
@@ -164,7 +164,7 @@ def _webhook_message(turn: Document) -> Document:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _texts(item: Any) -> Iterator[str]:
+def texts(item: Any) -> Iterator[str]:
     """Yield the texts of a message's item, from the members that usually contain text."""
     if isinstance(item, str):
         yield item
@@ -173,4 +173,4 @@ def _texts(item: Any) -> Iterator[str]:
     elif isinstance(item, dict):
         for name in _TEXTS:
             if name in item:
-                yield from _texts(item[name])
+                yield from texts(item[name])

@@ -113,12 +113,7 @@ def check_limits(agent: Document, before: State, after: State) -> None:
     """
     was, now, limits = before.totals, after.totals, agent.get("limits") or {}
     for name, maximum, used, count in (
-        (
-            "limits.maxInteractionsPerUserId",
-            limits.get("maxInteractionsPerUserId"),
-            was.interactions,
-            now.interactions,
-        ),
+        ("limits.maxInteractionsPerUserId", limits.get("maxInteractionsPerUserId"), was.interactions, now.interactions),
         ("messagesLimit", agent.get("messagesLimit"), was.messages, now.messages),
     ):
         if maximum and maximum > 0 and count > maximum and count > used:

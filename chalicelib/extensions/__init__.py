@@ -22,6 +22,7 @@ HOOKS = {
     "agent_rows": "(workspace id, agent id, limit) -> rows to delete with an agent, empty when none are left",
     "cascade_deletions": "(workspace id, resource, record ids, Unix milliseconds, author) -> rows that log deletions",
     "erasable": "a module with a `KIND` of records that an erasure searches, and its `list_page` and `delete`",
+    "error_members": "the schemas of additional members of error bodies, by name",
     "middleware": "(request, get_response) -> response; wraps the envelope middleware",
     "parameters": "a module with the parameter declarations `PATH`, `QUERY` and `SCHEMAS` (`openapi.parameters`)",
     "recount": "(workspace id, agent id) -> number of recounted periods (`infra.operator`)",

@@ -127,8 +127,8 @@ def _operation(view: _View, all_schemas: schemas.Schemas) -> dict[str, Any]:
 def _query(operation: Operation) -> tuple[str, ...]:
     """Return the component names of the query parameters."""
     names = {name: f"required{name.capitalize()}" for name in operation.requires}
-    names_of_extension = {name: f"{operation.extension}{name.capitalize()}" for name in operation.query}
-    names |= {name: component for name, component in names_of_extension.items() if component in parameters.QUERY}
+    in_extension = {name: f"{operation.extension}{name.removesuffix('[]').capitalize()}" for name in operation.query}
+    names |= {name: component for name, component in in_extension.items() if component in parameters.QUERY}
     names |= {"limit": "messageLimit" if "order" in operation.query else "boundedLimit"} if operation.bounded else {}
     names |= {"limit": "searchLimit"} if "sortBy" in operation.query else {}
     names |= {"page": "firstPage"} if {"page", "inbox"} <= {*operation.query} else {}

@@ -6,7 +6,7 @@ A test provokes every documented error of every operation.
 from collections.abc import Iterable
 from typing import Any
 
-from chalicelib import errors
+from chalicelib import errors, extensions
 from chalicelib.agents.store import AgentBeingDeleted, KeyTaken
 from chalicelib.clients.store import EmailTaken
 from chalicelib.conversations import reply_check
@@ -146,10 +146,11 @@ def schemas(operations: Iterable[Operation]) -> dict[str, Schema]:
     known = ", ".join(f"`{code}`" for code in codes)
     code = {"type": "string", "description": f"The error code, for programs. Known codes: {known}.", "examples": codes}
     fixed = COMPONENTS["schemas"]
+    others = {name: schema for members in extensions.hooks("error_members") for name, schema in members.items()}
     error = {**fixed["Error"], "properties": {**fixed["Error"]["properties"], "code": code}}
     members = fixed["InteractionError"]
     interaction = {**error, **members, "properties": {**error["properties"], **members["properties"]}}
-    return {**fixed, "Error": error, "InteractionError": interaction}
+    return {**fixed, "Error": {**error, "properties": error["properties"] | others}, "InteractionError": interaction}
 
 
 def _response(schema_name: str, status: int) -> Schema:

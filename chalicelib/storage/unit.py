@@ -25,13 +25,7 @@ from pynamodb.expressions.update import Action
 
 from chalicelib import errors, ids
 from chalicelib.storage.authors import AuthoredRow, current_author
-from chalicelib.storage.client import (
-    ConditionFailed,
-    Item,
-    RejectedWrite,
-    TransactionConflict,
-    send,
-)
+from chalicelib.storage.client import ConditionFailed, Item, RejectedWrite, TransactionConflict, send
 from chalicelib.storage.retries import pause
 from chalicelib.storage.rows import Key, Row, TaggedRow, VersionedRow
 

@@ -12,6 +12,8 @@ AT_EDGE = {
     "issue_visitor_token": "issue_visitor_token_at_edge",
     "list_messages": "list_messages_at_edge",
 }
+# Extensions whose operations have their own clients. `cams.openai` returns the OpenAI SDK's client.
+OF_OTHER_CLIENTS = {"openai"}
 # A repeat of these operations sets the same values, so it has no effect. Any other write gets an idempotency key.
 _NO_EFFECT = {"assign", "change", "delete", "list", "read", "report", "revoke", "save", "search", "write"}
 _VERBS = {"read": "retrieve", "change": "update"}

@@ -5,7 +5,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from infra.client.names import AT_EDGE, has_effect, method_name
+from infra.client.names import AT_EDGE, OF_OTHER_CLIENTS, has_effect, method_name
 from infra.client.schemas import Schema, Types, class_name, snake_case
 
 # The operation that `messages.add` sends.
@@ -63,6 +63,7 @@ class Resources:
             for path, operations in document["paths"].items()
             for verb, operation in operations.items()
             if operation["operationId"] not in {_BY_HAND, *AT_EDGE.values()}
+            and operation.get("x-extension") not in OF_OTHER_CLIENTS
         ]
         self._operations: dict[str, Schema] = {
             operation["operationId"]: operation

@@ -38,7 +38,8 @@ FORMATS = ["?format=xml", "?format=ndjson%0A", "?format=csv&format=csv"]
 
 
 def operations_with(name: str) -> list[Operation]:
-    return [operation for operation in OPERATIONS if name in operation.query]
+    others = extensions.joined("OWN_PARAMETERS")
+    return [one for one in OPERATIONS if name in one.query and name not in others.get(one.name, ())]
 
 
 def each_once(name: str, values: list[str]) -> Any:

@@ -8,6 +8,8 @@ Each member of `support` is optional:
 - `OTHER_IDS`: for each operation that accepts only records of a kind, the names of their ids by path variable.
 - `TESTED_PARAMETERS`, `TESTED_SAVES`: query parameters, and operations with `If-Match`, that the extension's own tests
   cover.
+- `OWN_PARAMETERS`: for each operation, query parameters whose rules differ from those with the same name in core. The
+  extension's own tests cover them.
 - `TIMES`: query parameters in Unix seconds.
 - `COSTS`: arguments of `Case` in `operation_cases`; `cost_values(api)` returns their path values.
 - `CREATION_COSTS`: arguments of `Case` in `operation_cases`, for operations that create core records.
@@ -21,6 +23,7 @@ Each member of `support` is optional:
 - `DELETIONS`: arguments of `Case` in `reliability.sweep` for operations that delete core records.
 - `LOOKS`: entries of `_LOOKS` in `reliability.sweep`.
 - `QUEUES`: the names of the extension's queues.
+- `TOO_LARGE`: entries of `TOO_LARGE` in `test_error_responses`.
 - `wrong_members()`: entries of `WRONG` in `bad_input.wrong_members`.
 - `reach_conflicts(patch)`: makes the requests conflict for which no stored record causes a conflict.
 - `reach_limits(patch)`: makes every request that creates a record exceed its limit.

@@ -44,7 +44,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("framework", [*FRAMEWORKS, *RECIPES])
+@pytest.mark.parametrize("framework", [*FRAMEWORKS, *RECIPES, "openai_conversations"])
 def test_a_framework_stores_its_sessions_with_an_agent_key(framework: str, client: Path, run: Run) -> None:  # noqa: F811
     workspace_key, key = new_key(run), uuid.uuid4().hex
     status, _ = ask(run, "POST", "/v2/agents/support", workspace_key, {"title": "Support", "SECRET_API_KEY": key})

@@ -31,7 +31,7 @@ from tests.operations import body_of
 OPERATIONS = {one.name: one for one in operations()}
 WITH_BODY = {name: one for name, one in OPERATIONS.items() if one.body}
 
-DELETIONS = {name for name in EXAMPLES if name.startswith("delete_")}
+DELETIONS = {name for name in OPERATIONS if name.startswith("delete_")}
 
 
 def raising(error: type[errors.ApiError]) -> set[str]:
@@ -62,6 +62,7 @@ for _name in ("add_messages", "add_conversation_messages", "replace_messages", "
 TOO_LARGE["change_message"] = {"message": {"item": {"text": "\u00e9" * 960_000}}}
 TOO_LARGE["exchange_state"] = {"metadata": {"userName": LONG}}
 TOO_LARGE["test_tool"] = {"arguments": {}}  # this request stores nothing
+TOO_LARGE |= extensions.joined("TOO_LARGE")
 TOO_LARGE["assign_conversation"] = {"assignToUserId": None, "state": LONG}
 # These bodies differ from the example records, so that each request writes.
 CHANGES: dict[str, Any] = {name: body_of(one.route, "Other") for name, one in WITH_BODY.items()}

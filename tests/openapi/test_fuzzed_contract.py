@@ -18,6 +18,7 @@ from schemathesis.core.parameters import ParameterLocation
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from chalicelib.workspaces import store as workspaces
+from tests import extensions
 from tests.api import Api
 from tests.engines import new_engine
 from tests.guarantees import CaseCounter
@@ -33,11 +34,11 @@ EDGES = 0.7
 # Rules that a schema cannot express, keyed by the rejected member: ids in one list are distinct, a cursor comes from an
 # earlier response, and a template reference names one of the template's tools. A report's period and number of
 # intervals are bounded, and its time zone exists. `after` comes from an earlier response and excludes `limit`, and
-# only push endpoints have a `url`.
+# only push endpoints have a `url`. An OpenAI item has the members that its type requires.
 BEYOND_SCHEMAS = re.compile(
     r"(agent|agentTemplate(\.agentData)?)\.nodes\.\d+\.id|(turns\.\d+\.)?messages\.\d+\.mid|cursor|range\.(from|to)"
     r"|agentTemplate\.(agentData\.assignedToolsIds|nodes\.\d+\.toolsIds)\.\d+|from|interval|tz|after|version"
-    r"|webhook\.(url|kind)"
+    r"|webhook\.(url|kind)|items\.\d+\.(type|role|content|id)"
 )
 # Settings for the random cases. Failing cases are not shrunk, because shrinking takes too long.
 _ANY = settings(database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -161,7 +162,8 @@ def use_existing_ids(case: Case, ids: dict[str, str]) -> None:
     if ParameterLocation.PATH in right:
         case.path_parameters = {name: ids[name] for name in case.path_parameters}
     if ParameterLocation.QUERY in right:
-        case.query = {name: value for name, value in case.query.items() if name not in ("cursor", "workspaceId")}
+        own = extensions.joined("OWN_PARAMETERS").get(case.operation.label, ())
+        case.query = {name: value for name, value in case.query.items() if name not in ("cursor", "workspaceId", *own)}
         if "tz" in case.query and case.meta.generation.mode.is_positive:  # use an existing time zone and a fixed period
             case.query = {**case.query, "tz": "Europe/Amsterdam", "from": 1_790_000_000, "to": 1_790_086_400}
     if ParameterLocation.HEADER in right:

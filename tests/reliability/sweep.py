@@ -156,7 +156,7 @@ def _named(case: Case) -> set[str]:
         names |= {"agent_id"}
     if "delivery_id" in names:
         names |= {"webhook_id"}
-    if "convos/{convo_id}" in case.operation and "convo_id" not in case.values:
+    if re.search("conv(o|ersation)s/{convo_id}", case.operation) and "convo_id" not in case.values:
         names |= {"user_id"}
     if case.id == "conversation assign":
         names |= {"client_id"}
@@ -377,6 +377,7 @@ _LOOKS: dict[str, list[Callable[[World], Any]]] = {
     "tokens": [credentials],
     "workspace": [credentials],
     "convos": [conversations_],
+    "conversations": [conversations_],
     "interact": [conversations_],
     "state": [conversations_],
     "messages": [conversations_],

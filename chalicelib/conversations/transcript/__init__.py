@@ -9,7 +9,7 @@ the names below.
 from chalicelib.conversations.transcript.append import add_turns, new_turns
 from chalicelib.conversations.transcript.edit import changed_turns, edit_message, replace_turns
 from chalicelib.conversations.transcript.message_index import IndexRows, extend_index, find_stored, index_keys
-from chalicelib.conversations.transcript.parser import POSITION, all_messages, by_mid, message_of_turn
+from chalicelib.conversations.transcript.parser import POSITION, all_messages, by_mid, first_messages, message_of_turn
 from chalicelib.conversations.transcript.reader import (
     Delta,
     end_position,
@@ -24,6 +24,7 @@ from chalicelib.conversations.transcript.turns import (
     first_byte,
     last_mark,
     read_end,
+    read_spans,
     read_state,
     read_totals,
     stage,
@@ -44,6 +45,7 @@ __all__ = [
     "extend_index",
     "find_stored",
     "first_byte",
+    "first_messages",
     "index_keys",
     "last_mark",
     "last_messages",
@@ -53,6 +55,7 @@ __all__ = [
     "newest_messages",
     "read_delta",
     "read_end",
+    "read_spans",
     "read_state",
     "read_totals",
     "replace_turns",

@@ -31,7 +31,7 @@ class AsyncClient(AsyncResources):
         409 `STALE` for added messages. `http_client` may configure proxies or certificates. Raise Error if the key
         or the address is missing or invalid.
         """
-        url, api_key = _setting(url, "url", "CAMS_URL"), _setting(api_key, "api_key", "CAMS_API_KEY")
+        url, api_key = setting(url, "url", "CAMS_URL"), setting(api_key, "api_key", "CAMS_API_KEY")
         super().__init__(AsyncTransport(url.rstrip("/"), api_key, timeout, retries, http_client or httpx.AsyncClient()))
 
     def with_options(
@@ -61,7 +61,8 @@ class AsyncClient(AsyncResources):
         return f"{type(self).__name__}(url={self._transport.url!r})"
 
 
-def _setting(value: str | None, name: str, variable: str) -> str:
+def setting(value: str | None, name: str, variable: str) -> str:
+    """Return a setting, by default from an environment variable. Raise Error if both are missing."""
     setting = value or os.environ.get(variable)
     if not setting:
         raise Error(f"Pass {name}, or set the environment variable {variable}.")

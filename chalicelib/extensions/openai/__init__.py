@@ -1,0 +1,1 @@
+"""The OpenAI Conversations API, with which the `openai` SDKs store items as messages of an agent's conversations."""
