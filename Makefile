@@ -30,8 +30,8 @@ help:  # the first target, so that a bare `make` prints this list
 	@echo "make test-browser                     test /docs, the console and the chat widget in headless Chromium; four minutes"
 	@echo "make check                            check formatting, lint, types and known vulnerabilities"
 	@echo "make format                           apply the formatter"
-	@echo "make bench                            compare the service with common alternatives; 15 minutes"
-	@echo "make bench-quick                      run the benchmarks with fewer cases; two minutes"
+	@echo "make bench                            compare the service with common alternatives; 30 minutes"
+	@echo "make bench-quick                      run the benchmarks with fewer cases; four minutes"
 	@echo "make rehearse                         deploy and destroy in an emulated account"
 	@echo "make deploy STAGE=prod                create or update a stage in your account"
 	@echo "make verify STAGE=prod                check a deployed stage in a temporary workspace"
@@ -93,10 +93,10 @@ format: install
 	.venv/bin/ruff check --fix .
 
 # This target requires valgrind, which counts instructions. ARGS="state fanout" runs only these questions.
-bench: install install-bench
+bench: install install-bench install-frameworks
 	@.venv-bench/bin/python -m benchmarks $(ARGS)
 
-bench-quick: install install-bench
+bench-quick: install install-bench install-frameworks
 	@.venv-bench/bin/python -m benchmarks --quick $(ARGS)
 
 rehearse: install

@@ -28,8 +28,7 @@ def main() -> None:
         module = importlib.import_module(f"benchmarks.{question}")
         print(f"\n{question}", flush=True)
         rows = module.measure(options.quick)
-        for measured in rows:
-            print(results.line(question, measured))
+        print(*results.table_lines(question, rows), sep="\n")
         if not options.quick:  # write now, so that a failure of a later question does not lose these rows
             results.write({question: rows})
 

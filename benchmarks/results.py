@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from benchmarks import session_table
+
 HERE = Path(__file__).parent
 LATEST = HERE / "results.json"
 PAGE = HERE.parent / "docs" / "benchmarks.md"
-START, END = "<!-- benchmarks -->\n", "<!-- end of benchmarks -->"
 
-QUESTIONS = ("state", "overhead", "cold_start", "fanout")
+SESSIONS = "sessions"
+QUESTIONS = ("state", "overhead", "cold_start", "fanout", SESSIONS)
 OURS = "CAMS"
 # Dollars per million units: the list price for on-demand use in us-east-1 in 2025. A write costs five times a read.
 PRICES = {"read units": 0.125, "write units": 0.625}
@@ -97,12 +99,14 @@ def write(results: Results) -> None:
         if question in results
     )
     LATEST.write_text("{\n" + ",\n".join(questions) + "\n}\n", encoding="utf-8")
-    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
 
 
-def with_table(page: str, results: Results) -> str:
-    """Return the page with the table: the comparisons that have a goal, and those in which a contender is cheaper."""
-    before, _, rest = page.partition(START)
+def with_tables(page: str, results: Results) -> str:
+    """Return the page with its tables.
+
+    The first contains the comparisons that have a goal, and those in which a contender is cheaper.
+    """
     lines = ["| Case | CAMS | Compared with | Goal |", "|---|---|---|---|"]
     lines += [
         line(question, measured)
@@ -110,7 +114,18 @@ def with_table(page: str, results: Results) -> str:
         for measured in rows
         if measured.metric not in _PRICED and (measured.goal or _is_lost(measured))
     ]
-    return before + START + "\n".join(lines) + "\n" + END + rest.partition(END)[2]
+    return _with_part(_with_part(page, "benchmarks", lines), SESSIONS, session_table.lines(results[SESSIONS]))
+
+
+def _with_part(page: str, name: str, lines: Sequence[str]) -> str:
+    before, start, rest = page.partition(f"<!-- {name} -->\n")
+    _, end, after = rest.partition(f"<!-- end of {name} -->")
+    return before + start + "\n".join(lines) + "\n" + end + after
+
+
+def table_lines(question: str, rows: Sequence[Row]) -> list[str]:
+    """Return the lines that a run prints for a question."""
+    return session_table.lines(rows) if question == SESSIONS else [line(question, measured) for measured in rows]
 
 
 def _is_lost(measured: Row) -> bool:

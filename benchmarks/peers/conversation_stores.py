@@ -4,6 +4,7 @@ import json
 import logging
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 
 import boto3
 from langchain_community.chat_message_histories import DynamoDBChatMessageHistory
@@ -176,9 +177,13 @@ def _from_langchain(message: BaseMessage) -> Message:
 
 
 def _create_table(name: str, *keys: str) -> None:
-    boto3.client("dynamodb").create_table(
-        TableName=name,
-        BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
-        KeySchema=[{"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)],
-    )
+    """Create a table, unless another process has created it."""
+    client = boto3.client("dynamodb")
+    schema = zip(keys, ("HASH", "RANGE"), strict=False)
+    with suppress(client.exceptions.ResourceInUseException):
+        client.create_table(
+            TableName=name,
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
+            KeySchema=[{"AttributeName": key, "KeyType": kind} for key, kind in schema],
+        )

@@ -6,9 +6,9 @@ from benchmarks import results
 from benchmarks.results import OURS, Goal, row
 
 
-def test_the_page_has_the_table_of_the_latest_results() -> None:
+def test_the_page_has_the_tables_of_the_latest_results() -> None:
     text = results.PAGE.read_text(encoding="utf-8")
-    assert results.with_table(text, results.read()) == text, "update the table: run `python -m benchmarks.results`"
+    assert results.with_tables(text, results.read()) == text, "update the table: run `python -m benchmarks.results`"
 
 
 def test_the_results_have_every_question() -> None:
