@@ -18,6 +18,11 @@ if (form && storage) {
   text.value ||= storage.getItem(key) ?? "";
   keep();
   text.addEventListener("input", keep);
+  // Without the text, the server redirects after an action, so that a reload does not repeat the action.
+  form.addEventListener("submit", (event) => {
+    text.disabled = event.submitter?.value !== "reply" && storage.getItem(key) === text.value;
+    setTimeout(() => { text.disabled = false; }); // the form's data has been collected
+  });
 }
 
 document.querySelector(".who")?.addEventListener("submit", () => {

@@ -1,5 +1,6 @@
-// Separates the messages by days in the browser's time zone, and groups messages of one author.
-const GROUP_SECONDS = 300, turns = document.querySelector(".turns");
+// Separates the messages by days in the browser's time zone, groups messages of one author, and leads to new messages.
+const GROUP_SECONDS = 300, turns = document.querySelector(".turns"), scroll = turns.parentElement;
+const jump = document.querySelector(".jump");
 
 const separator = (time) => {
   const line = document.createElement("p"), label = document.createElement("time");
@@ -27,3 +28,8 @@ const arrange = () => {
 };
 turns.addEventListener("content", arrange); // the times are localized after this, in `times.js`
 turns.dispatchEvent(new Event("content", { bubbles: true }));
+
+const isAtEnd = () => scroll.scrollTop > -40;
+turns.addEventListener("content", () => { jump.hidden = isAtEnd(); });
+scroll.addEventListener("scroll", () => { if (isAtEnd()) jump.hidden = true; });
+jump.addEventListener("click", () => scroll.scrollTo({ top: 0 }));
