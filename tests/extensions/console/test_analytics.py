@@ -229,3 +229,42 @@ def _operator(workspace: NewWorkspace) -> Browser:
     browser = Browser(workspace.workspace_id)
     browser.start_session(key=workspace.workspace_key)
     return browser
+
+
+def test_a_change_is_green_only_if_it_is_an_improvement(
+    browser: Browser, workspace_api: Api, workspace: NewWorkspace
+) -> None:
+    for days, number in ((1, 9), (31, 3)):
+        numbers = {"conversations": number, "handoffs": number}
+        count(workspace.workspace_id, "support", day_before(days), 9, "NL", **numbers)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    for path in ("/overview", "/analytics"):
+        page = browser.open(path).text
+        assert re.findall(r'<span class="(change[^"]*)">▲ 200 %', page) == ["change better", "change"]
+
+
+def test_a_chart_scales_by_the_values_that_it_draws(
+    browser: Browser, workspace_api: Api, workspace: NewWorkspace
+) -> None:
+    for days, number in ((0, 9_000), (1, 8)):
+        count(workspace.workspace_id, "support", day_before(days), 0, "NL", conversations=number)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    chart = browser.open("/overview").text.partition('<svg class="plot"')[2].partition("</svg>")[0]
+    assert re.findall(r'<text class="axis"[^>]*>([^<]*)<', chart)[:5] == ["8", "6", "4", "2", "0"]
+
+
+def test_an_operator_of_an_empty_workspace_reads_how_to_create_an_agent(workspace: NewWorkspace) -> None:
+    browser = _operator(workspace)
+    for path in ("/overview", "/convos", "/analytics", "/leads", "/agents"):
+        page = browser.open(path).text
+        assert "Create the first agent through the API." in page and 'href="/docs"' in page
+        assert "administrator" not in page
+
+
+def test_a_list_time_names_its_zone_and_may_be_in_milliseconds(signed_in: Browser, workspace_api: Api) -> None:
+    metadata = {"ts": 1_780_000_000_000}
+    assert workspace_api.post("/agents/support/interact/old/state", {"metadata": metadata}).status == 200
+    assert signed_in.open("/convos?agent=support").status == 200
+    for path in ("/leads", "/convos", "/agents"):
+        page = signed_in.open(path).text
+        assert re.search(r'<time datetime="20[0-9T:-]+Z?">[^<]* UTC</time>', page) and "<time>" not in page
