@@ -97,7 +97,7 @@ def statuses(operation: Operation, *, repeatable: bool) -> list[int]:
         412: etag.IF_MATCH in operation.headers,
         413: takes_body
         or (operation.data or "").startswith("list[")
-        or (operation.bounded and operation.bare is not None),
+        or (operation.bare is not None and (operation.bounded or "limit" in operation.query)),
         415: takes_body,
         500: True,
         503: True,
