@@ -36,8 +36,6 @@ from infra.local.children import ROOT
 
 _LOSE_EVERY = 5
 _WRITERS, _EACH, _VICTIMS = 20, 10, [0, 4, 8, 12, 16]
-# Repeats of conflicting saves with lost responses take up to ten minutes.
-NOT_MEASURED = {(LOSSES, "CAMS: Pydantic AI")}
 _QUICK_WRITERS, _QUICK_VICTIMS = 4, [0]
 _QUICK = ("CAMS: OpenAI Agents SDK", "LangChain `DynamoDBChatMessageHistory`", "OpenAI Agents SDK `SQLiteSession`")
 
@@ -57,7 +55,7 @@ def measure(quick: bool) -> list[Row]:
         (situation, name)
         for situation in SITUATIONS
         for name in (_QUICK if quick else STORES)
-        if (situation, name) not in NOT_MEASURED and (situation != LOSSES or STORES[name].is_server)
+        if situation != LOSSES or STORES[name].is_server
     ]
     with tempfile.TemporaryDirectory() as directory, session_service.running(Path(directory)) as service:
         return [*rows({(situation, name): run(service, name, situation, load) for situation, name in cases})]
