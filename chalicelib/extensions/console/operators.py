@@ -49,7 +49,7 @@ def revoke_token(session: Session, token_id: str) -> Response:
     _require_operator(session)
     with suppress(errors.NotFound):  # the form has been submitted twice
         commit_now(lambda: calls.send("DELETE", "/v3/tokens/{token_id}", None, token_id=token_id))
-    return pages.redirect(f"/{session.workspace_id}/settings#tokens")
+    return pages.redirect(f"/{session.workspace_id}/settings?revoked=true#tokens")
 
 
 @signed_in("/settings")
@@ -120,6 +120,7 @@ def _page(
         more_tokens=tokens.get("nextCursor"),
         values=values,
         issued=issued,
+        revoked=current_request.query_value("revoked"),
         lifetimes=LIFETIMES,
         scopes=scopes.ALL,
     )

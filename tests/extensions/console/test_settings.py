@@ -270,6 +270,12 @@ def test_operators_change_every_organisation(operator: Browser, workspace_api: A
     assert client(workspace_api, "bo")["isOrgAdmin"] is True
 
 
+def is_asked_once(page: Answer, action: str) -> bool:
+    """Return whether a form appears only after a click on a summary, with a question above its button."""
+    form = rf'<details class="menu"><summary[^>]*>[^<]*</summary><form class="ask"[^>]*{action}">.*?<p>[^<]*</p><button'
+    return len(re.findall(form, page.text)) == page.text.count(f'{action}"') == 1
+
+
 def test_a_token_is_shown_once_and_revoked(operator: Browser, workspace_api: Api) -> None:
     page = operator.open("/settings")
     issued = operator.submit(page, "/settings/tokens", {"name": "Import", "days": "90", "scopes.leads:read": "on"})
@@ -278,7 +284,9 @@ def test_a_token_is_shown_once_and_revoked(operator: Browser, workspace_api: Api
     page = operator.open("/settings")
     assert "Import" in page.text and token not in page.text and "leads:read" in page.text
     (row,) = [one for one in workspace_api.get("/v3/tokens").data if one["name"] == "Import"]
-    assert "Import" not in operator.submit(page, f"/settings/tokens/{row['id']}", {}).text
+    assert is_asked_once(page, f"/settings/tokens/{row['id']}")
+    revoked = operator.submit(page, f"/settings/tokens/{row['id']}", {})
+    assert "Import" not in revoked.text and "The token is revoked." in revoked.text
     for fields in ({"name": "", "days": "30"}, {"name": "x", "days": "9999"}):
         answer = operator.submit(page, "/settings/tokens", fields)
         assert (answer.status, 'id="wrong-' in answer.text) == (400, True)
@@ -291,6 +299,7 @@ def test_a_delivery_is_delivered_again(operator: Browser, workspace_api: Api) ->
     page = operator.open(f"/settings/webhooks/{hook}")
     waiting = len([*messages()])
     (first,) = workspace_api.get(f"/v3/webhooks/{hook}/deliveries").data
+    assert is_asked_once(page, f"/deliveries/{first['id']}")
     again = operator.submit(page, f"/deliveries/{first['id']}", {})
     assert "queued again" in again.text
     assert len([*messages()]) == waiting + 1
