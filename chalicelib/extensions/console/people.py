@@ -19,6 +19,10 @@ _FIELDS = (Field("name", TEXT), Field("email", TEXT))
 # Clients cannot change their own permissions, because the last administrator could lock out the organisation.
 _RIGHTS = (Field("isOrgAdmin", FLAG),)
 _NOTIFY, _PASSWORD, _ACCESS = "notify", "dashboardPassword", "canAccess"
+# The members without which a client cannot sign in.
+_SIGN_IN = ("email", _PASSWORD)
+REMOVE = "remove"
+"""The value of the field `action` that removes a person."""
 
 
 @signed_in("/settings")
@@ -40,7 +44,7 @@ def create_client(session: Session, org_id: str) -> Response:
             sent.get("form_id"),
             "/v3/clients",
             {"client": client},
-            lambda: rights.require(session, org_id, rights.NEW, client),
+            lambda: _require_new(session, org_id, client),
         )
     except errors.ApiError as error:
         return _page(session, org_id, {}, "", values, error=error)
@@ -58,6 +62,8 @@ def read_client(session: Session, org_id: str, client_id: str) -> Response:
 def save_client(session: Session, org_id: str, client_id: str) -> Response:
     """Save the form. If the record has changed since the form was shown, save nothing and show the differences."""
     (client, tag), sent = _read(session, org_id, client_id), guard.form()
+    if sent.get("action") == REMOVE:
+        return _remove(session, client, tag)
     values = _submitted_values(client, sent)
     if sent.get("tag") != tag and (conflicts := settings.conflicts(_values(client), values)):
         return _page(session, org_id, client, tag, values, conflicts=conflicts)
@@ -88,8 +94,30 @@ def _save(session: Session, client: Document, change: Document, tag: str) -> Non
     sessions.clear_cache()
 
 
-def _to_organisation(session: Session, org_id: str) -> Response:
-    return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}?saved=true")
+def _remove(session: Session, client: Document, tag: str) -> Response:
+    """Delete a client that was read with this entity tag. Raise Forbidden, also for the person themselves."""
+    if _is_own(session, client):
+        raise errors.Forbidden("You cannot remove yourself.")
+
+    def run() -> None:
+        rights.require(session, client["orgId"], client, client)
+        calls.send("DELETE", _PATH, None, tag, client_id=client["ID"])
+
+    commit_now(run)
+    sessions.clear_cache()
+    return _to_organisation(session, client["orgId"], "removed")
+
+
+def _require_new(session: Session, org_id: str, client: Document) -> None:
+    """Check that the session's person may add a client, and that the client can sign in. Raise Invalid."""
+    rights.require(session, org_id, rights.NEW, client)
+    if missing := [name for name in _SIGN_IN if not client.get(name)]:
+        issues: list[errors.MemberIssue] = [{"path": name, "message": "is required"} for name in missing]
+        raise errors.Invalid("A person signs in with an email and a password.", issues)
+
+
+def _to_organisation(session: Session, org_id: str, saved: str = "saved") -> Response:
+    return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}?saved={saved}")
 
 
 def _values(client: Document) -> dict[str, Any]:

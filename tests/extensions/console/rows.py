@@ -41,6 +41,7 @@ _AGENT, _CONVO = f"{_HOME}/agents/{{agent_id}}", f"{_HOME}/convos/{{agent_id}}/{
 _ORG, _HOOK = f"{_HOME}/settings/orgs/{{org_id}}", f"{_HOME}/settings/webhooks/{{webhook_id}}"
 _CLIENT, _VERSION = f"{_ORG}/clients/{{client_id}}", f"{_AGENT}/versions/{{number}}"
 _UNSUBSCRIBE = f"{_HOME}/unsubscribe/{{token}}"
+_NEW = {"name": "New", "email": "x@a.test", "dashboardPassword": "correct horse"}
 ROWS: dict[Route, Row] = {
     ("GET", "/console"): Row(ALL, shows=False),
     ("POST", "/console"): Row(ALL, page="/console", typed={"workspace": "x"}),
@@ -67,7 +68,7 @@ ROWS: dict[Route, Row] = {
     ("GET", f"{_ORG}/text"): Row(ADMIN, shows=False),
     ("POST", _ORG): Row(ADMIN, page=_ORG, typed={"name": "Changed"}),
     ("GET", f"{_ORG}/new-client"): Row(ADMIN, shows=False),
-    ("POST", f"{_ORG}/new-client"): Row(ADMIN, page=f"{_ORG}/new-client", typed={"name": "New", "email": "x@a.test"}),
+    ("POST", f"{_ORG}/new-client"): Row(ADMIN, page=f"{_ORG}/new-client", typed=_NEW),
     ("GET", _CLIENT): Row(ADMIN),
     ("GET", f"{_CLIENT}/text"): Row(ADMIN),
     ("POST", _CLIENT): Row(ADMIN, page=_CLIENT, typed={"name": "Changed", "email": "kim@acme.test"}),

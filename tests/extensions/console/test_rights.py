@@ -77,7 +77,11 @@ def test_an_administrator_who_lists_all_pages_gives_no_later_ones(admin: Browser
     workspace_api.post("/v2/clients/bo", {"canAccess": [*pages.NAVIGATION]})
     sessions.clear_cache()
     every = {f"canAccess.{page}": "on" for page in pages.NAVIGATION}
-    admin.submit(admin.open(f"{ORG}/new-client"), "/new-client", {"email": "lee@acme.test", **every})
+    admin.submit(
+        admin.open(f"{ORG}/new-client"),
+        "/new-client",
+        {"email": "lee@acme.test", "dashboardPassword": PASSWORD, **every},
+    )
     (lee,) = [one for one in workspace_api.get("/v2/clients").data if one.get("email") == "lee@acme.test"]
     assert lee["canAccess"] == [*pages.NAVIGATION]
 

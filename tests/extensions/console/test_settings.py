@@ -143,6 +143,42 @@ def test_an_administrator_changes_a_person(admin: Browser, workspace_api: Api) -
     assert "name" not in stored
 
 
+def test_a_new_person_needs_an_email_and_a_password(admin: Browser, workspace_api: Api) -> None:
+    page, before = admin.open(f"{ORG}/new-client"), items()
+    signing_in = {"email": "lee@acme.test", "dashboardPassword": PASSWORD}
+    for missing in signing_in:
+        answer = admin.submit(page, "/new-client", {"name": "Lee", **signing_in, missing: ""})
+        assert (answer.status, f'id="wrong-{missing}">is required' in answer.text) == (400, True)
+        assert answer.text.count('id="wrong-') == 1
+    assert items() == before
+    people = admin.open(ORG).text
+    assert people.count("Cannot sign in") == 1 and people.index("Cannot sign in") > people.index("Kim")
+
+
+def test_an_administrator_removes_a_person_after_a_confirmation(admin: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/kim", {"email": "kim@acme.test"})
+    kim = Browser(admin.home.rpartition("/")[2])
+    kim.start_session(email="kim@acme.test", password=CANARY)
+    page = admin.open(f"{ORG}/clients/kim")
+    question = page.text.partition("<summary>Remove this person</summary>")[2].partition("</details>")[0]
+    assert "cannot be undone" in question and "Remove Kim</button>" in question
+    removed = admin.submit(page, "/clients/kim", {"action": "remove"})
+    assert "The person is removed." in removed.text and "Kim" not in removed.text
+    assert workspace_api.get("/v2/clients/kim").status == 404
+    assert 'name="password"' in kim.open("/account").text
+    assert admin.submit(page, "/clients/kim", {"action": "remove"}).status == 404
+
+
+def test_nobody_removes_themselves_or_a_person_with_more_rights(admin: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/settings"]})
+    sessions.clear_cache()
+    form, before = secret(admin.open(ORG)), snapshot()
+    for client_id in ("bo", "kim"):
+        assert "Remove this person" not in admin.open(f"{ORG}/clients/{client_id}").text
+        assert admin.post(f"{ORG}/clients/{client_id}", {**form, "action": "remove"}).status == 403
+    assert snapshot() == before
+
+
 def test_wrong_values_of_a_person_stand_at_their_fields(admin: Browser) -> None:
     page, before = admin.open(f"{ORG}/clients/kim"), snapshot()
     for field, value in (("dashboardPassword", "short"), ("dashboardPassword", " " * 8), ("email", "EVE@rival.test")):
@@ -177,7 +213,7 @@ def test_an_administrator_gives_only_pages_that_they_have(admin: Browser, worksp
     assert items() == before
     assert admin.submit(kim, "/clients/kim", {"email": "kim@acme.test", "canAccess./convos": "on"}).status == 200
     assert client(workspace_api, "kim")["canAccess"] == ["/convos"]
-    admin.submit(new, "/new-client", {"email": "lee@acme.test", **checked_pages(new)})
+    admin.submit(new, "/new-client", {"email": "lee@acme.test", "dashboardPassword": PASSWORD, **checked_pages(new)})
     (lee,) = [one for one in workspace_api.get("/v2/clients").data if one.get("email") == "lee@acme.test"]
     assert lee["canAccess"] == ["/convos", "/settings"]
 
