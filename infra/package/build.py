@@ -154,7 +154,8 @@ def _compile(interpreter: str, replaced: list[Path], beside: list[tuple[Path, Pa
 
 def _run(interpreter: str, module: ModuleType, text: str) -> str:
     """Run a module as a program that reads this text. Return what it prints."""
-    line = [interpreter, "-I", inspect.getfile(module)]
+    # Column numbers would make the bytecode larger. Tracebacks have line numbers without them.
+    line = [interpreter, "-I", "-X", "no_debug_ranges", inspect.getfile(module)]
     ran = subprocess.run(line, input=text, stdout=subprocess.PIPE, text=True, encoding="utf-8", check=False)
     if ran.returncode:
         raise BuildError("A module does not compile; see the lines above.")
