@@ -82,7 +82,7 @@ def test_the_inbox_looks_past_what_waits_at_agents_of_others(signed_in: Browser,
     assert "Ann Jansen" in signed_in.open("/convos?inbox=true").text
     for number in range(30, 110):
         assert workspace_api.post(f"/agents/other/interact/{number}/state", body).status == 200
-    assert "continue the search" in signed_in.open("/convos?inbox=true").text
+    assert "Search older entries" in signed_in.open("/convos?inbox=true").text
 
 
 def test_a_reply_is_added_once_however_often_its_form_is_sent(signed_in: Browser, workspace_api: Api) -> None:
