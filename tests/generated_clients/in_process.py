@@ -1,13 +1,16 @@
 """The Python client in the process of a test: it sends its requests to the service without a network."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import httpx
 
 from infra.client import build
 from tests.api import Api
+
+HTML = httpx.Response(502, html="<h1>Bad Gateway</h1>")
+Connect = Callable[..., Any]
 
 
 def load_package(folder: Any) -> Any:

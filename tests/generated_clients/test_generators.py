@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
 SCRIPTS = Path(sys.executable).parent
 # The exact number of models that openapi-python-client generates, with envelopes and bodies. The limit for the
-# models of our own client is in `test_client_in_process`. An additional model is an unnamed component or a copy. Twelve
+# models of our own client is in `test_client_records`. An additional model is an unnamed component or a copy. Twelve
 # records have a form in requests; `TurnMessage` and `ConversationStatus` are the other two. The total consists of 117
 # models for all operations not in this list; v3 operations on conversations (9), messages (6), rejected replies
 # (1), visitor tokens (4) and erasures (5); listing and creating clients and organisations, and listing and changing
