@@ -76,10 +76,14 @@ def form_page(
     **values: Any,
 ) -> Response:
     """Return a form page, with errors next to their fields, or with conflicts with another save."""
-    issues = dict(rules(session, error)) if issues is None else issues
+    issues = _in_page_order(dict(rules(session, error)) if issues is None else issues, values.get("values", {}))
     message = sentence(error, language_of(session)) if error and not (issues or error.issues) else None
     status = error.STATUS_CODE if error else 412 if conflicts else 200
     return page(session, template, current, status, issues=issues, message=message, conflicts=conflicts, **values)
+
+
+def _in_page_order(issues: dict[str, str], fields: dict[str, Any]) -> dict[str, str]:
+    return {path: issues[path] for path in (*fields, *issues) if path in issues}
 
 
 def form_error(

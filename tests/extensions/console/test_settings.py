@@ -98,6 +98,25 @@ def test_what_is_wrong_stands_at_its_field(admin: Browser) -> None:
     assert snapshot() == before
 
 
+def test_the_first_wrong_field_has_the_focus_and_each_has_a_link(admin: Browser, operator: Browser) -> None:
+    wrong = {**OWN, "name": "", "dashboardLayout": "round"}
+    new = {"name": "Lee", "email": "", "dashboardPassword": ""}
+    for browser, path, action, fields, first, links in (
+        (admin, ORG, ORG, wrong, "name", ["name", "dashboardLayout"]),
+        (admin, f"{ORG}/new-client", "/new-client", new, "email", ["email", "dashboardPassword"]),
+        (operator, "/agents/support", "/agents/support", {"vg_temperature": "x"}, "vg_temperature", None),
+        (operator, "/settings", "/settings/tokens", {"name": "", "days": "30"}, "name", None),
+    ):
+        page = browser.open(path)
+        assert "autofocus" not in page.text
+        answer = browser.submit(page, action, fields)
+        assert re.findall(r' id="([^"]*)"[^>]* autofocus', answer.text) == [first], path
+        summary = answer.text.partition('role="alert"')[2].partition("</div>")[0]
+        linked = re.findall(r'<a href="#([^"]*)">', summary)
+        assert linked == (links or linked) and linked[0] == first
+        assert all(f' id="{one}"' in answer.text for one in linked)
+
+
 def test_two_administrators_at_once_lose_nothing(admin: Browser, workspace_api: Api) -> None:
     page, person = admin.open(ORG), admin.open(f"{ORG}/clients/kim")
     workspace_api.post("/v2/orgs/acme", {"name": "By the other"})
