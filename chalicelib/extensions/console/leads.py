@@ -1,9 +1,10 @@
 """The leads page: the leads of the agents that a person sees, as a filterable list and as a CSV file."""
 
 import json
-import re
 from collections.abc import Iterator
+from heapq import merge
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from chalice.app import Response
@@ -14,7 +15,7 @@ from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request, files, parameters
-from chalicelib.http.pages import examine, take_bounded
+from chalicelib.http.pages import PositionedRows, examine, take_bounded
 from chalicelib.leads import export, listing
 from chalicelib.leads.listing import LeadQuery
 from chalicelib.leads.store import LeadRow
@@ -23,21 +24,17 @@ from chalicelib.storage import Document
 _FIELDS = ("agent", "from", "to", "q")
 PAGE_SIZE, MAX_EXPORTED = 50, 5_000
 _MAX_EXAMINED = 20_000  # leads per file; examining them takes about three seconds
-# The ULID before which the list continues and, in a list by agent, the agent id.
-_POSITION = re.compile(f"({ids.ULID.pattern})({ids.IDENTIFIER.pattern})?")
-_END = "0" * 26  # sorts before all of an agent's leads
+# The minimum number of leads in the first request for each of several agents.
+_LEAST_PORTION = 5
 
 
 @signed_in("/leads")
 def list_leads(session: Session) -> Response:
-    """List one agent's leads or, for an operator, all agents' leads, newest first.
-
-    A person in an organisation sees the leads one agent at a time, because each agent has its own partition.
-    """
+    """List the leads of one agent or of all visible agents, newest first."""
     query = {name: current_request.query_value(name) or "" for name in _FIELDS}
     (titles, has_more), problem = overview.visible_agents(session), None
     try:
-        leads, following = _page(session, titles, _query(titles), _cursor()[1])
+        leads, following = _page(session, titles, _query(titles))
     except periods.InvalidPeriod as error:
         leads, following, problem = [], None, error.field
     return guard.page(
@@ -68,58 +65,44 @@ def download(session: Session) -> Response:
 def _query(titles: dict[str, str]) -> LeadQuery:
     """Return the page's lead query. Days are in UTC. Raise InvalidPeriod, or Invalid for an unknown cursor."""
     since, until = periods.bounds_from_request()
-    agent_id, (after, _) = current_request.query_value("agent"), _cursor()
+    agent_id = current_request.query_value("agent")
     text = (current_request.query_value("q") or "")[: parameters.MAX_TEXT].casefold()
-    return LeadQuery(agent_id if agent_id in titles else None, since, until, text, after)
+    return LeadQuery(agent_id if agent_id in titles else None, since, until, text, _cursor())
 
 
-def _cursor() -> tuple[str | None, str]:
-    """Return the cursor's ULID and agent, or None and an empty string if there is no cursor. Raise Invalid."""
+def _cursor() -> str | None:
+    """Return the ULID before which the list continues, or None if there is no cursor. Raise Invalid."""
     cursor = current_request.query_value("cursor")
-    if not cursor:
-        return None, ""
-    parts = _POSITION.fullmatch(cursor)
-    if not parts:
+    if cursor and not ids.ULID.fullmatch(cursor):
         raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response")
-    return parts[1], parts[2] or ""
+    return cursor or None
 
 
-def _page(session: Session, titles: dict[str, str], query: LeadQuery, first: str) -> tuple[list[Any], str | None]:
+def _page(session: Session, titles: dict[str, str], query: LeadQuery) -> tuple[list[Any], str | None]:
     """Return one page of leads, and the next page's cursor."""
-    examined = examine(_rows(session, titles, query, first), lambda row, lead: _listed(row, lead, query))
+    examined = examine(_rows(session, titles, query), lambda row, lead: _listed(row, lead, query))
     records, position = take_bounded(examined, PAGE_SIZE)
     return [json.loads(record) for record in records], position
 
 
 def _all(session: Session, titles: dict[str, str], query: LeadQuery) -> Iterator[Document]:
-    for _, row in islice(_rows(session, titles, query, ""), _MAX_EXAMINED):
+    for _, row in islice(_rows(session, titles, query), _MAX_EXAMINED):
         lead = _listed(row, row.open(), query) if row else None
         if lead is not None:
             yield lead
 
 
-def _rows(
-    session: Session, titles: dict[str, str], query: LeadQuery, first: str
-) -> Iterator[tuple[str, LeadRow | None]]:
+def _rows(session: Session, titles: dict[str, str], query: LeadQuery) -> PositionedRows[LeadRow]:
+    """Yield the leads of one agent or of all visible agents, newest first.
+
+    Operators read all agents' leads from one index. For others, each agent has a partition, so this costs at least one
+    request per agent.
+    """
     if query.agent_id is not None or session.agent_ids is None:
         return listing.rows(session.workspace_id, query, PAGE_SIZE)
-    return _of_agents(session, sorted(agent_id for agent_id in titles if agent_id >= first), query, first)
-
-
-def _of_agents(
-    session: Session, agent_ids: list[str], query: LeadQuery, first: str
-) -> Iterator[tuple[str, LeadRow | None]]:
-    """Yield each agent's leads, followed by a position without a row that marks the agent's end.
-
-    For the agent `first`, continue before the query's ULID. For other agents, start with the newest lead.
-    """
-    for number, agent_id in enumerate(agent_ids, start=1):
-        own = query._replace(agent_id=agent_id, after=query.after if agent_id == first else None)
-        if own.after != _END:
-            for ulid, row in listing.rows(session.workspace_id, own, PAGE_SIZE):
-                yield ulid + agent_id, row
-            if number < len(agent_ids):
-                yield _END + agent_id, None
+    portion = max(_LEAST_PORTION, PAGE_SIZE // max(len(titles), 1))
+    of_agents = (listing.rows(session.workspace_id, query._replace(agent_id=one), portion) for one in titles)
+    return merge(*of_agents, key=itemgetter(0), reverse=True)
 
 
 def _listed(row: LeadRow, lead: Document, query: LeadQuery) -> Document | None:

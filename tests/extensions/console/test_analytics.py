@@ -13,6 +13,7 @@ from chalicelib.extensions.console import overview, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
+from tests.capacity import metered
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
@@ -167,7 +168,7 @@ def test_a_person_sees_the_leads_of_their_agents(signed_in: Browser) -> None:
         "?agent=other",
         "?q=ANN",
         f"?from={TODAY}&to={TODAY}",
-        "?cursor=" + "7" + "z" * 25 + "other",
+        "?cursor=" + "7" + "z" * 25,
     ):
         for page in (signed_in.open(f"/leads{path}"), signed_in.open(f"/leads.csv{path}")):
             assert page.status == 200
@@ -184,6 +185,33 @@ def test_a_person_without_agents_reads_what_to_do(browser: Browser, workspace_ap
     for path in ("/analytics", "/leads"):
         assert "You have no agents yet." in browser.open(path).text
         assert browser.open(f"{path}.csv").text.count("\n") == (31 if path == "/analytics" else 1)
+
+
+def test_the_leads_of_several_agents_are_listed_by_time(
+    browser: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    agents = [f"agent-{number}" for number in range(4)]
+    for agent_id in agents:
+        workspace_api.post(f"/v2/agents/{agent_id}", {})
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": agents})
+    for number in range(120):
+        pass_time(1)
+        lead = {"agentId": agents[number * number % 7 % 3], "name": f"Lead {number}."}
+        assert workspace_api.post("/v3/leads", {"lead": lead}).status in (200, 201)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    path, names, requests = "/leads", [], []
+    while path:
+        with metered() as meter:
+            page = browser.open(path).text
+        requests.append(meter.requests["Query"])
+        names += re.findall(r">(Lead \d+\.)<", page)
+        following = re.search(r"/leads(\?cursor=\w+)", page)
+        path = f"/leads{following[1]}" if following else ""
+    newest_first = [f"Lead {number}." for number in reversed(range(120))]
+    assert names == newest_first
+    assert re.findall(r"Lead \d+\.", browser.open("/leads.csv").text) == newest_first
+    # One request for each agent, and one more for each of the two agents with the most leads on the page.
+    assert requests == [6, 6, 4]
 
 
 def test_an_operator_sees_all_leads_page_by_page(workspace: NewWorkspace, workspace_api: Api) -> None:
