@@ -176,7 +176,7 @@ def _waiting(session: Session, filters: dict[str, Any]) -> Any:
     """Return a page of the visible agents' waiting conversations. Skip inbox pages that contain only other agents."""
     page = {"nextCursor": filters["cursor"]}
     for _ in range(_MAX_INBOX_REQUESTS):
-        page = calls.get("/v3/convos", {**filters, "cursor": page["nextCursor"]})
+        page = calls.get("/v3/convos", {**filters, "state": STATES[0], "cursor": page["nextCursor"]})
         own = [
             conversation
             for conversation in page["data"]

@@ -85,6 +85,24 @@ def test_the_inbox_looks_past_what_waits_at_agents_of_others(signed_in: Browser,
     assert "Search older entries" in signed_in.open("/convos?inbox=true").text
 
 
+def test_waiting_lists_only_what_waits_and_the_overview_the_longest_waits(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    for number in range(12):
+        pass_time(60)
+        state = ("requested_chat", "human-chatting")[number % 2]
+        body = state_body("Hello?") | {"metadata": {"userName": f"Visitor {number}.", "state": state}}
+        assert workspace_api.post(f"/agents/support/interact/{number}/state", body).status == 200
+    inbox = signed_in.open("/convos?inbox=true").text
+    assert re.findall(r"<strong>([^<]*)</strong>", inbox) == [
+        "Visitor 10.", "Visitor 8.", "Visitor 6.", "Visitor 4.", "Visitor 2.", "Visitor 0.", "Ann Jansen",
+    ]  # fmt: skip
+    waits = signed_in.open("/overview").text.partition('class="rows"')[2].partition("</ul>")[0]
+    assert re.findall(r"<strong>([^<]*)</strong>", waits) == [
+        "Ann Jansen", "Visitor 0.", "Visitor 2.", "Visitor 4.", "Visitor 6.",
+    ]  # fmt: skip
+
+
 def test_a_reply_is_added_once_however_often_its_form_is_sent(signed_in: Browser, workspace_api: Api) -> None:
     page = signed_in.open(CONVO)
     for _ in range(2):
