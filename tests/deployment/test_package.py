@@ -27,9 +27,8 @@ from tests.selection import whole
 pytestmark = [pytest.mark.engine, whole]
 
 # cryptography's and pydantic's compiled libraries take up 6.4 MB, the documentation page 0.5 MB, and the time zones for
-# reports 0.25 MB. The console may add 0.5 MB, notifications 40 KB, deltas and feeds 50 KB, routes of existing clients
-# and adapters 60 KB, MCP 50 KB, and the OpenAI Conversations API 26 KB.
-MAX_BYTES = 10_100_000 + 500_000 + 40_000 + 50_000 + 60_000 + 50_000 + 26_000
+# reports 0.25 MB. Core and the other extensions may take up 2.95 MB.
+MAX_BYTES = 10_100_000
 
 
 @pytest.fixture(scope="module")
