@@ -27,8 +27,8 @@ from tests.selection import whole
 pytestmark = [pytest.mark.engine, whole]
 
 # cryptography's and pydantic's compiled libraries take up 6.4 MB, the documentation page 0.5 MB, and the time zones for
-# reports 0.25 MB. Core and the other extensions may take up 2.95 MB.
-MAX_BYTES = 10_100_000
+# reports 0.25 MB. The package has 10.03 MB on Python 3.11, and 10.48 MB on 3.12, whose bytecode is larger.
+MAX_BYTES = 10_600_000
 
 
 @pytest.fixture(scope="module")
