@@ -10,7 +10,7 @@ EXTENSION = Extension(
     routes=("routes:routes",),
     functions=("functions:functions",),
     follows={"conversations": "followers:FOLLOWER"},
-    hooks={"middleware": "routes:show_errors", "removal": "removal:delete_all"},
+    hooks={"middleware": "routes:show_pages", "removal": "removal:delete_all"},
     open_prefixes=("/console",),
     storable_routes=("/console/assets/{name}",),
 )

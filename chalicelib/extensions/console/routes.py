@@ -85,9 +85,14 @@ _FORMS_WITH = {
 }
 
 
-def show_errors(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Turn error envelopes into error pages under `/console` (middleware around `envelope`)."""
+def show_pages(request: Request, get_response: Callable[[Request], Response]) -> Response:
+    """Turn error envelopes into error pages under `/console` (middleware around `envelope`).
+
+    At `/`, show browsers a page with links to the console and to the documentation. Other callers are redirected.
+    """
     response = get_response(request)
+    if request.path == "/" and "text/html" in request.headers.get("accept", ""):
+        return _welcome(request)
     is_page = str(response.headers.get("Content-Type")).startswith("text/html")
     if response.status_code < 400 or is_page or not f"{request.path}/".startswith("/console/"):
         return response
@@ -98,6 +103,15 @@ def show_errors(request: Request, get_response: Callable[[Request], Response]) -
         message = pages.texts(language).of_status(status)
         shown: Response = pages.page("error.html", language, status, session=None, message=message)
         return shown
+
+
+def _welcome(request: Request) -> Response:
+    pages: Any = import_module("chalicelib.extensions.console.pages")
+    with current_request.request_context(request):
+        root = f"{pages.root()}/console"
+        response: Response = pages.page("welcome.html", pages.browser_language(), session=None, root=root)
+    response.headers |= {"Vary": "Accept, Accept-Language"}
+    return response
 
 
 def _view(name: str) -> Callable[..., Response]:

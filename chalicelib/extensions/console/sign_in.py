@@ -17,12 +17,12 @@ _ENCODED_DOT = re.compile("%2e", re.IGNORECASE)
 
 def read_entrance() -> Response:
     """Ask which workspace to sign in to."""
-    return pages.page("entrance.html", guard.language_of(None), session=None, message=None)
+    return _entrance("")
 
 
 def enter() -> Response:
-    """Redirect to a workspace's sign-in page."""
-    return guard.with_error_page(lambda: pages.redirect(f"/{_workspace()}"), guard.language_of(None))
+    """Redirect to a workspace's sign-in page. Ask again if the text is not an identifier."""
+    return guard.with_error_page(_enter, guard.language_of(None))
 
 
 def read_sign_in(workspace: str) -> Response:
@@ -83,6 +83,7 @@ def _sign_in_page(workspace: str, submitted: dict[str, str], error: errors.ApiEr
         "email": submitted.get("email", ""),
         "next": _safe_page(submitted.get("next")),
         "with_key": "key" in submitted,
+        "is_wrong": isinstance(error, sessions.WrongSignIn),
     }
     response = pages.page("sign_in.html", language, status, session=None, workspace=workspace, message=message, **kept)
     if isinstance(error, session_store.TooManyAttempts):
@@ -90,8 +91,17 @@ def _sign_in_page(workspace: str, submitted: dict[str, str], error: errors.ApiEr
     return response
 
 
-def _workspace() -> str:
-    return parameters.identifier("workspace", guard.form().get("workspace", "").strip())
+def _enter() -> Response:
+    workspace = guard.form().get("workspace", "").strip()
+    try:
+        return pages.redirect(f"/{parameters.identifier('workspace', workspace)}")
+    except errors.Invalid as error:
+        return _entrance(workspace, error)
+
+
+def _entrance(workspace: str, error: errors.ApiError | None = None) -> Response:
+    language, status = guard.language_of(None), error.STATUS_CODE if error else 200
+    return pages.page("entrance.html", language, status, session=None, workspace=workspace, is_wrong=error is not None)
 
 
 def _cookie(workspace: str, token: str, seconds: int) -> str:

@@ -66,6 +66,29 @@ def test_a_wrong_key_keeps_its_section_open(browser: Browser) -> None:
     assert '<details class="card" open>' in browser.post("", {"key": "wrong"}).text
 
 
+def test_a_wrong_workspace_id_is_named_and_kept(browser: Browser) -> None:
+    workspace_id = browser.home.rpartition("/")[2]
+    for fields in ({"email": "bo@acme.test", "password": "wrong"}, {"key": "wrong"}):
+        wrong = browser.post("", fields)
+        assert f"Check the workspace id, too: {workspace_id}" in wrong.text
+        assert len(re.findall(r'name="(?:password|key)"[^>]* autofocus', wrong.text)) == 1
+    browser.home = "/console"
+    entrance = browser.post("", {"workspace": "acme travel"})
+    assert (entrance.status, 'id="wrong-workspace">This is not a workspace id.' in entrance.text) == (400, True)
+    assert 'value="acme travel"' in entrance.text
+    assert "Workspace key" in browser.submit(entrance, "/console", {"workspace": workspace_id}).text
+
+
+def test_the_root_leads_people_to_the_console_and_programs_to_the_documentation(api: Api) -> None:
+    page = api.call("GET", "/", None, {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert 'href="/console"' in page.text and 'href="/docs"' in page.text
+    assert page.headers["vary"] == "Accept, Accept-Language" and "no-store" in page.headers["cache-control"]
+    for accept in ({}, {"Accept": "*/*"}, {"Accept": "application/json"}):
+        answer = api.call("GET", "/", None, accept)
+        assert (answer.status, answer.headers["location"]) == (302, "docs")
+
+
 def test_signing_out_ends_the_session(browser: Browser) -> None:
     page = browser.sign_in("bo@acme.test", PASSWORD)
     cookie = browser.cookie
