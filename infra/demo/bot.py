@@ -62,6 +62,9 @@ def _visit(service: Service, directory: Path, position: Path) -> None:
         "                While the conversation is assigned to a person, the bot is silent.\n",
         flush=True,
     )
+    if service.call("GET", f"/v3/agents/{texts.HOTEL}/convos/{_VISITOR}") is None:
+        metadata = {"origin": next(iter(texts.ORIGINS))}
+        service.call("POST", f"/agents/{texts.HOTEL}/interact/{_VISITOR}/state", {"metadata": metadata})
     question = {"from": "human", "type": "text", "item": {"text": _QUESTION}}
     service.call("POST", path, {"messages": [question]})
     printed: dict[str, Any] = {}

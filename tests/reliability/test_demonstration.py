@@ -72,11 +72,13 @@ def test_the_bot_answers_a_visitor_until_it_is_interrupted(run: Run) -> None:
         while not lines[-1].startswith("  Bot: ") or "Shall I find you a person?" not in lines[-1]:
             lines.append(bot.stdout.readline())
             assert lines[-1]
+        guest = data(run, f"/v3/agents/{texts.HOTEL}/convos/demo-guest")
         second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         bot.send_signal(signal.SIGINT)
         lines += bot.stdout.readlines()
         deadline.cancel()
     assert bot.returncode == 0
+    assert guest["origin"] == "web-chat"
     assert "Stopped the bot. The next `make demo` continues where it stopped." in lines[-1]
     output = "".join(lines)
     assert "cams_" not in output and "Traceback" not in output

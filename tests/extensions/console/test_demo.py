@@ -137,6 +137,8 @@ def compare(api: Api, visits: list[Visit]) -> None:
         assert {
             one["value"]: one["totals"]["newVisitors"] for one in answered["groups"] if one["value"] != "unknown"
         } == (Counter(visit.country for visit in of_agent))
+        by_origin = {one["value"]: one["totals"] for one in report(api, agent, by="origin")["groups"]}
+        assert by_origin.keys() == {visit.origin for visit in of_agent}
         talking = [visit.visitor for visit in of_agent if visit.talk][::-1]
         page = -(-len(talking) // 20)
         listed = api.get(f"/v2/agents/{agent}/convos?page={page}").data
