@@ -17,6 +17,8 @@ HOSTILE = (
     """--><script>x()</script>"'><img src=x onerror=x()></title></textarea></select><svg onload=x()>"""
     """' autofocus onfocus='x()' <iframe srcdoc=x></iframe> javascript:x() {{ 7 * 7 }}"""
 )
+# The attributes that precede `autofocus` in templates: those of a field with an issue, or of a group of check boxes.
+BEFORE_FOCUS = ("aria-describedby", "aria-invalid", "tabindex")
 TAGS = frozenset(("img", "iframe", "style", "base", "object", "embed", "meta"))
 
 
@@ -32,7 +34,9 @@ class TagParser(HTMLParser):
         attributes = {name: value or "" for name, value in attrs}
         is_own = tag == "meta" and attributes.keys() <= {"charset", "name", "content"}
         is_script = tag == "script" and not attributes.get("src", "").startswith("/console/assets/")
-        wrong = [name for name in attributes if name.startswith("on") or name in ("style", "autofocus", "srcdoc")]
+        wrong = [name for name in attributes if name.startswith("on") or name in ("style", "srcdoc")]
+        if "autofocus" in attributes and ["", *attributes][-2] not in BEFORE_FOCUS:
+            wrong.append("autofocus")
         addresses = [attributes[name] for name in ("href", "src", "action", "formaction") if name in attributes]
         wrong += [one for one in addresses if not one.startswith(("/", "?", "#", "https://", "http://"))]
         if wrong or is_script or (tag in TAGS and not is_own):
