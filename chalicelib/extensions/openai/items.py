@@ -34,8 +34,13 @@ def to_item(message: Document) -> Document:
 
 
 def item_id(mid: str) -> str:
-    """Return the id of a message's item. A visitor may choose a `mid` that fits in no path or query."""
-    return mid if ids.IDENTIFIER.fullmatch(mid) and mid not in ids.DOT_SEGMENTS else sha256(mid.encode()).hexdigest()
+    """Return the id of a message's item. A visitor may choose a `mid` that fits in no path or query.
+
+    Such an id begins with a character that no other id contains. Otherwise, a visitor could use the digest as the `mid`
+    of another message, and pages after this id would repeat forever.
+    """
+    is_id = ids.IDENTIFIER.fullmatch(mid) and mid not in ids.DOT_SEGMENTS
+    return mid if is_id else f"!{sha256(mid.encode()).hexdigest()[:32]}"
 
 
 def _message(item: Document, path: str) -> Document:

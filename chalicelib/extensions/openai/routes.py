@@ -62,9 +62,8 @@ def read_openai_conversation(agent_id: str, convo_id: str) -> Response:
 @Operation(body="models.NewOpenAiMetadata", bare="models.OpenObject", raises=(*_DELETION, errors.TooLarge))
 def change_openai_conversation(agent_id: str, convo_id: str) -> Response:
     """Replace a conversation's labels with `metadata`."""
-    body: models.NewOpenAiMetadata = bodies.read()
-    row, _ = _read(agent_id, convo_id)
-    v3_routes.save_metadata("", row, lambda metadata: {**metadata, "labels": body.metadata})
+    labels, row = bodies.read().metadata, _read(agent_id, convo_id)[0]
+    v3_routes.save_metadata("", row, lambda metadata: {**metadata, "labels": labels})
     return responses.json_response(_conversation(row))
 
 

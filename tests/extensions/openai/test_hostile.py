@@ -110,3 +110,27 @@ def test_a_deleted_agent_has_no_conversations(api: Api) -> None:
         refused(api.get(route), 404)
     refused(api.post(ROOT, {}), 404)
     refused(api.post(ITEMS.format(**IDS), {"items": [HELLO]}), 404)
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_a_visitors_message_id_does_not_repeat_pages(order: str, api: Api) -> None:
+    """A visitor cannot choose two message ids with the same item id, one page apart."""
+    visitor = Api(api.post("/agents/support/interact/ben/visitor-tokens", {"token": {}}).data["token"])
+
+    def send(mid: str) -> None:
+        sent = {"messages": [message("Hello", mid=mid)]}
+        assert visitor.post("/agents/support/interact/ben/messages", sent).status == 200
+
+    send("a/b")
+    strange = api.get(f"{ROOT}/ben/items?limit=1").json["last_id"]
+    for mid in ("1", "2", strange, "4", "5"):
+        send(mid)
+    pages, after = list[list[str]](), ""
+    while len(pages) < 9:
+        body = api.get(f"{ROOT}/ben/items?limit=3&order={order}{after}").json
+        pages.append([item["id"] for item in body["data"]])
+        after = f"&after={quote(body['last_id'], safe='')}"
+        if not body["has_more"]:
+            break
+    listed = [mid for page in pages for mid in page]
+    assert len(listed) == len(set(listed)) == 7
