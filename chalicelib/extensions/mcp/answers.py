@@ -17,6 +17,8 @@ MOST_CHARACTERS = 39_000
 """The maximum length of a text, which leaves room for a second text about a repeated call."""
 
 _MOST_OMITTED = 100  # characters per entry of `omitted`
+# Limits of the argument `members`: a record may be repeated in each path, and a path is part of the answer.
+_MOST_PATHS, _LONGEST_PATH = 20, 1_000
 # The members of the success envelope that are the same in all responses.
 _LEFT_OUT = frozenset({"success"})
 
@@ -27,7 +29,10 @@ def length(response: Response, tool: AssistantTool) -> int:
 
 
 def fitted(response: Response, tool: AssistantTool) -> str:
-    """Return the response. If it is too long, leave out the longest members of its records, and list them."""
+    """Return the response. If it is too long, leave out the longest members of its records, and list them.
+
+    If the names of the members are too long, leave out the records as a whole. Their path is empty.
+    """
     content = _content(response, tool)
     too_many = len(_text(content)) - MOST_CHARACTERS
     if too_many <= 0:
@@ -39,14 +44,19 @@ def fitted(response: Response, tool: AssistantTool) -> str:
             del record[name]
             omitted.append({"member": path, "characters": characters})
             too_many += _MOST_OMITTED - characters
-    return _text({**content, "omitted": omitted})
+    text = _text({**content, "omitted": omitted})
+    return text if len(text) <= MOST_CHARACTERS else _without_records(response, tool)
 
 
 def selected(response: Response, tool: AssistantTool, members: list[Any], offset: int) -> str:
     """Return these members of a record, or a piece of a member that is too long, from the character `offset`.
 
-    A member is a dotted path. Raise Invalid for an unknown path, and for several members that are too long together.
+    A member is a dotted path. An empty path is the whole record. Raise Invalid for an unknown path, for too many or too
+    long paths, and for several members that are too long together.
     """
+    if len(members) > _MOST_PATHS or any(len(str(path)) > _LONGEST_PATH for path in members):
+        rule = f"must be at most {_MOST_PATHS} paths of at most {_LONGEST_PATH:,} characters"
+        raise errors.Invalid.member("members", rule)
     record = json.loads(response.body)[tool.records]
     values = {str(path): _value(record, str(path)) for path in members}
     whole = _text({"members": values})
@@ -56,6 +66,12 @@ def selected(response: Response, tool: AssistantTool, members: list[Any], offset
         raise errors.Invalid.member("members", "must be one member, because the members are too long together")
     ((path, value),) = values.items()
     return _piece(path, value if isinstance(value, str) else _text(value), offset)
+
+
+def _without_records(response: Response, tool: AssistantTool) -> str:
+    content = _content(response, tool)
+    omitted = {"member": "", "characters": len(_text(content.pop(tool.records, None)))}
+    return _text({**content, "omitted": [omitted]})
 
 
 def _piece(path: str, text: str, offset: int) -> str:
@@ -93,7 +109,7 @@ def _members(records: Any, prefix: str = "") -> Iterator[tuple[int, str, dict[st
 
 
 def _value(record: Any, path: str) -> Any:
-    for step in path.split("."):
+    for step in path.split(".") if path else ():
         if isinstance(record, list) and step.isdecimal() and int(step) < len(record):
             record = record[int(step)]
         elif isinstance(record, dict) and step in record:

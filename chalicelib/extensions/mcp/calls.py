@@ -60,7 +60,8 @@ def _read_list(tool: AssistantTool, arguments: Arguments, routes: Routes) -> str
         length, limit = answers.length(response, tool), min(int(arguments[_LIMITED]), _MOST_RECORDS)
         if length <= answers.MOST_CHARACTERS or limit == 1:
             return answers.fitted(response, tool)
-        arguments = {**arguments, _LIMITED: max(1, min(limit - 1, limit * answers.MOST_CHARACTERS // length))}
+        # At most half the records, because one long record would otherwise cost a request per short record.
+        arguments = {**arguments, _LIMITED: max(1, min(limit // 2, limit * answers.MOST_CHARACTERS // length))}
 
 
 def _require_known_names(tool: AssistantTool, arguments: Arguments) -> None:
@@ -75,6 +76,8 @@ def _require_known_names(tool: AssistantTool, arguments: Arguments) -> None:
         expected = {_MEMBERS: list, _OFFSET: int}.get(name, str)
         if not isinstance(arguments[name], expected):
             raise errors.Invalid.member(name, f"must be {_KINDS[expected]}")
+    if arguments.get(_ETAG, "").strip() == "*":  # which `If-Match` accepts for any version
+        raise errors.Invalid.member(_ETAG, "must be the etag of a version that you have read")
 
 
 _KINDS = {list: "an array", int: "a number", str: "a string"}
@@ -91,7 +94,8 @@ def _require_confirmation(tool: AssistantTool, arguments: Arguments, routes: Rou
 
 def _send(method: str, tool: AssistantTool, arguments: Arguments, routes: Routes) -> Response:
     """Send the operation's request, or a GET request to the same path, through the middleware. Raise its errors."""
-    values = {name: quote(_text(name, arguments[name]), safe="") for name in _path_names(tool)}
+    # Half of a surrogate pair becomes a character that no id contains.
+    values = {name: quote(_text(name, arguments[name]), safe="", errors="replace") for name in _path_names(tool)}
     query = {name: _query_values(tool, name, arguments[name]) for name in tool.query if name in arguments}
     members = {name: arguments[name] for name in arguments.keys() - values.keys() - {*tool.query} - _OF_TOOLS}
     headers = dict(_HEADERS)

@@ -119,9 +119,12 @@ WRONG = [
     ("read_agent", {"agent_id": "%2e"}, "agent_id"),
     ("read_agent", {"agent_id": ["support"]}, "agent_id"),
     ("read_agent", {"agent_id": None}, "agent_id"),
+    ("read_agent", {"agent_id": "\ud800"}, "agent_id"),
     ("read_agent", {"agent_id": "support", "members": "title"}, "members"),
     ("read_agent", {"agent_id": "support", "members": ["x"]}, "members"),
     ("read_agent", {"agent_id": "support", "members": ["title.x"]}, "members"),
+    ("read_agent", {"agent_id": "support", "members": ["title"] * 21}, "members"),
+    ("list_messages", {"agent_id": "support", "convo_id": "ann", "members": ["9" * 5_000]}, "members"),
     ("read_agent", {"agent_id": "support", "members": ["title"], "offset": -1}, "offset"),
     ("read_agent", {"agent_id": "support", "members": ["title"], "offset": 99}, "offset"),
     ("read_agent", {"agent_id": "support", "members": ["title"], "offset": "0"}, "offset"),
@@ -136,13 +139,16 @@ WRONG = [
     ("create_agent", {"agent": {}, "idempotency_key": 7}, "idempotency_key"),
     ("change_agent", {"agent_id": "support", "etag": 7, "agent": {}}, "etag"),
     ("change_agent", {"agent_id": "support", "etag": "no tag", "agent": {}}, "If-Match"),
+    ("change_agent", {"agent_id": "support", "etag": "*", "agent": {}}, "etag"),
+    ("delete_agent", {"agent_id": "support", "etag": " * ", "confirm": "support"}, "etag"),
 ]
 
 
 @pytest.mark.parametrize(("tool", "arguments", "path"), WRONG, ids=range(len(WRONG)))
 def test_an_error_names_the_argument(
-    assistant: Assistant, agent_id: str, tool: str, arguments: dict[str, Any], path: str
+    assistant: Assistant, api: Api, agent_id: str, tool: str, arguments: dict[str, Any], path: str
 ) -> None:
+    api.post("/agents/support/interact/ann/messages", {"messages": [message("Hello")]})
     error = assistant.fail(tool, **arguments)
     assert (error["code"], path_of(error)) == ("INVALID", path)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.extensions.mcp import calls
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
@@ -94,3 +95,29 @@ def test_other_answers_are_short_enough(assistant: Assistant, api: Api, tool: st
     result = assistant.result(tool, agent_id=agent, **arguments)
     assert result["isError"] is False
     text_of(result)
+
+
+def test_a_message_with_long_member_names_is_omitted_as_a_whole(assistant: Assistant, api: Api, agent_id: str) -> None:
+    """A visitor chooses the names of a message's members."""
+    long = {**message("Hello"), **{f"{number}{'x' * 3_000}": number for number in range(20)}}
+    body = {"messages": [message("short"), long]}
+    assert api.post(f"/agents/{agent_id}/interact/ann/messages", body).status == 200
+    ids: dict[str, Any] = {"agent_id": agent_id, "convo_id": "ann", "limit": 1}
+    page = json.loads(text_of(assistant.result("list_messages", **ids)))
+    assert [one["member"] for one in page["omitted"]] == [""]
+    assert "data" not in page and page["nextCursor"]
+    piece = json.loads(text_of(assistant.result("list_messages", **ids, members=[""])))
+    assert "Hello" in piece["piece"] and piece["nextOffset"]
+
+
+def test_one_long_message_among_short_messages_costs_few_requests(
+    assistant: Assistant, api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for texts in ([""] * 50, [""] * 49 + ["x" * 38_000]):
+        body = {"messages": [message(text) for text in texts]}
+        assert api.post(f"/agents/{agent_id}/interact/ann/messages", body).status == 200
+    limits = list[int]()
+    send = calls._send
+    monkeypatch.setattr(calls, "_send", lambda *call: (limits.append(call[2]["limit"]), send(*call))[1])
+    text_of(assistant.result("list_messages", agent_id=agent_id, convo_id="ann", limit=100))
+    assert len(limits) <= 7
