@@ -82,6 +82,7 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
         "series": periods.with_labels(report["series"], query.interval, zone, t),
         "earlier": periods.with_labels(earlier["series"], query.interval, zone, t),
         "charted_count": periods.charted_count(report["series"], query.period.end),
+        "finished_count": periods.finished_count(report["series"], query.period.end),
         "counts": COUNTS,
         "is_empty": not any(report["totals"].get(name) for name in COUNTS),
         "groups": _groups(report, query),

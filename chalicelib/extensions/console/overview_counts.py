@@ -35,6 +35,7 @@ def read(session: Session, titles: dict[str, str]) -> Document:
         "series": periods.with_labels(report["series"], "day", period.zone, t),
         "earlier": periods.with_labels(earlier["series"], "day", period.zone, t),
         "charted_count": periods.charted_count(report["series"], period.end),
+        "finished_count": periods.finished_count(report["series"], period.end),
         "tiles": TILES,
         "charts_shown": CHARTS,
         "bars": {"agent": _by_agent(period, titles, of_agents), **_by_dimensions(recent, period, [*titles])},

@@ -76,9 +76,14 @@ def charted_count(entries: Sequence[dict[str, Any]], end: int) -> int:
     Unfinished intervals are omitted, because they would look like a drop. If fewer than two intervals are complete, all
     are drawn, because a line needs two points.
     """
-    now = clock.seconds()
-    finished = sum(following <= now for following in [*(entry["from"] for entry in entries[1:]), end])
+    finished = finished_count(entries, end)
     return finished if finished > 1 else len(entries)
+
+
+def finished_count(entries: Sequence[dict[str, Any]], end: int) -> int:
+    """Return the number of complete intervals. A chart draws a dashed line to the others."""
+    now = clock.seconds()
+    return sum(following <= now for following in [*(entry["from"] for entry in entries[1:]), end])
 
 
 def _period(zone: tzinfo) -> Any:

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,7 +77,7 @@ def test_pages_contain_the_changes_of_the_last_seconds(
     for path in ("/overview", "/analytics", "/analytics?by=country"):
         page = signed_in.open(path).text
         assert "<strong>5</strong>" in page and "990" not in page and "995" not in page
-        (until,) = re.findall(r"Counted until [^,]+ (\d\d:\d\d), UTC\.", page)
+        (until,) = re.findall(r"Counted until <time[^>]*>[^<]+ (\d\d:\d\d) UTC</time>\.", page)
         assert until in {clock.iso(clock.seconds() - seconds)[11:16] for seconds in (10, 70)}
 
 
@@ -279,6 +280,25 @@ def test_a_chart_scales_by_the_values_that_it_draws(
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     chart = browser.open("/overview").text.partition('<svg class="plot"')[2].partition("</svg>")[0]
     assert re.findall(r'<text class="axis"[^>]*>([^<]*)<', chart)[:5] == ["8", "6", "4", "2", "0"]
+
+
+def test_a_line_to_an_unfinished_interval_is_dashed(signed_in: Browser) -> None:
+    lines = re.compile(r'<polyline class="(line[^"]*)" points="([^"]*)"')
+    for first, expected in (
+        (day_before(1), [("line", ["0.0"]), ("line unfinished", ["0.0", "100.0"])]),
+        (day_before(2), [("line", ["0.0", "50.0"])]),
+    ):
+        page = signed_in.open(f"/analytics?from={first}&to={day_before(0)}").text
+        drawn = [(kind, [point.partition(",")[0] for point in points.split()]) for kind, points in lines.findall(page)]
+        assert drawn[: len(expected)] == expected and len(drawn) == len(expected) * 8
+
+
+def test_each_time_in_a_template_has_a_datetime() -> None:
+    folder = Path(overview.__file__).parent / "templates"
+    for file in folder.iterdir():
+        if file.name not in ("times.html", "mail.html"):
+            text = re.sub(r'aria-label="[^"]*"|{% block title %}.*', "", file.read_text("utf-8"))
+            assert "moment(t)" not in text and "<time>" not in text, file.name
 
 
 def test_an_operator_of_an_empty_workspace_reads_how_to_create_an_agent(workspace: NewWorkspace) -> None:
