@@ -114,7 +114,7 @@ def with_tables(page: str, results: Results) -> str:
         for measured in rows
         if measured.metric not in _PRICED and (measured.goal or _is_lost(measured))
     ]
-    return _with_part(_with_part(page, "benchmarks", lines), SESSIONS, session_table.lines(results[SESSIONS]))
+    return _with_part(_with_part(page, "benchmarks", lines), SESSIONS, table_lines(SESSIONS, results[SESSIONS]))
 
 
 def _with_part(page: str, name: str, lines: Sequence[str]) -> str:
@@ -125,7 +125,9 @@ def _with_part(page: str, name: str, lines: Sequence[str]) -> str:
 
 def table_lines(question: str, rows: Sequence[Row]) -> list[str]:
     """Return the lines that a run prints for a question."""
-    return session_table.lines(rows) if question == SESSIONS else [line(question, measured) for measured in rows]
+    if question == SESSIONS:
+        return session_table.lines({(measured.case, measured.metric): measured.figures for measured in rows})
+    return [line(question, measured) for measured in rows]
 
 
 def _is_lost(measured: Row) -> bool:

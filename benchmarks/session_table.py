@@ -1,10 +1,6 @@
 """The table of the sessions question: a row for each store, instead of a row for each metric."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from benchmarks.results import Row
+from collections.abc import Mapping
 
 ALONE, LOSSES, KILLS = "no faults", "every fifth response lost", "five writers killed"
 SITUATIONS = (ALONE, LOSSES, KILLS)
@@ -13,11 +9,12 @@ SECONDS, SERVICE_REQUESTS, DATABASE_REQUESTS = "seconds", "service requests", "D
 READS, WRITES = "read units", "write units"
 COSTS = (SECONDS, SERVICE_REQUESTS, DATABASE_REQUESTS, READS, WRITES)
 _ABSENT = "–"
+# (situation, metric) -> store -> figure
+Figures = Mapping[tuple[str, str], Mapping[str, float]]
 
 
-def lines(rows: "Sequence[Row]") -> list[str]:
+def lines(figures: Figures) -> list[str]:
     """Return the lines of the table. The costs are those without faults."""
-    figures = {(row.case, row.metric): row.figures for row in rows}
     stores = figures[ALONE, LOST]
     heading = ["Store", *map(str.capitalize, SITUATIONS), *map(_capitalized, COSTS)]
     body = [
@@ -28,7 +25,7 @@ def lines(rows: "Sequence[Row]") -> list[str]:
     return [head, "|---" * len(heading) + "|", *others]
 
 
-def _fates(figures: Mapping[tuple[str, str], Mapping[str, float]], case: str, store: str) -> str:
+def _fates(figures: Figures, case: str, store: str) -> str:
     """Return the lost, doubled and disordered messages, and the failed calls if there are any."""
     numbers = [figures[case, metric].get(store) for metric in FATES]
     if numbers[0] is None:
@@ -37,7 +34,7 @@ def _fates(figures: Mapping[tuple[str, str], Mapping[str, float]], case: str, st
     return "/".join(messages) + (f" ({failed} failed)" if failed != "0" else "")
 
 
-def _cost(figures: Mapping[tuple[str, str], Mapping[str, float]], metric: str, store: str) -> str:
+def _cost(figures: Figures, metric: str, store: str) -> str:
     number = figures[ALONE, metric].get(store)
     return _ABSENT if number is None else f"{number:.3g}"
 
