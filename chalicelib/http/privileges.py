@@ -129,12 +129,12 @@ def for_agent_key(agent: Document) -> Document:
 def guard_agent_key(before: Document, after: Document, path: str = AGENT_KEY) -> Document:
     """Return `after`. `path` is the agent key's path in the body.
 
-    Raise Forbidden if `after` changes the agent key and the caller is not the workspace key. Raise Invalid if the new
-    key is malformed. Earlier releases stored any text, so a stored key may be sent back.
+    Raise Forbidden if `after` changes the agent key and the caller is not the workspace key, or acts with scopes. Raise
+    Invalid if the new key is malformed. Earlier releases stored any text, so a stored key may be sent back.
     """
     key = after.get(AGENT_KEY)
     if key != before.get(AGENT_KEY):
-        if auth.caller().kind != tokens.WORKSPACE:
+        if auth.caller().kind != tokens.WORKSPACE or not sees_secrets():
             raise errors.Forbidden(f"Only the workspace key can set {AGENT_KEY}; omit this member.")
         if key is not None and not tokens.is_agent_key(key):
             raise errors.Invalid.member(path, tokens.AGENT_KEY_RULE)

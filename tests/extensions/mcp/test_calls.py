@@ -183,6 +183,16 @@ def test_no_tool_returns_secrets_even_with_the_workspace_key(assistant: Assistan
     assert CANARY in api.get(f"/v3/agents/{agent}").data["VF_DIALOGUE_API_KEY"]
 
 
+def test_no_tool_sets_an_agent_key_even_with_the_workspace_key(assistant: Assistant, api: Api, agent: str) -> None:
+    """A visitor's text could instruct the model to set a key that the visitor knows."""
+    key = api.get(f"/v2/agents/{agent}").json["SECRET_API_KEY"]
+    etag = assistant.call("read_agent", agent_id=agent)["etag"]
+    chosen = {"SECRET_API_KEY": "x" * 40}
+    assert assistant.fail("change_agent", agent_id=agent, etag=etag, agent=chosen)["code"] == "FORBIDDEN"
+    assert assistant.fail("create_agent", agent=chosen)["code"] == "FORBIDDEN"
+    assert api.get(f"/v2/agents/{agent}").json["SECRET_API_KEY"] == key
+
+
 def test_a_log_line_contains_the_tool_and_no_value(
     assistant: Assistant, workspace: NewWorkspace, agent: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
