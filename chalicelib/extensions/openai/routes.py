@@ -11,7 +11,7 @@ from chalicelib.agents import store as agents
 from chalicelib.conversations import filtered_lists, message_routes, records, store, transcript, v3_routes
 from chalicelib.conversations.state import State, empty_state, with_write_time
 from chalicelib.extensions.openai import items, reader
-from chalicelib.http import auth, bodies, pages, parameters, responses
+from chalicelib.http import auth, bodies, cors, pages, parameters, responses
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
 
@@ -26,7 +26,7 @@ _DELETION = (errors.NotFound, errors.Stale)
 _ADDITION = (errors.NotFound, errors.TooLarge, errors.LimitReached)
 
 
-@routes.route(_CONVERSATIONS, methods=["GET"])
+@routes.route(_CONVERSATIONS, methods=["GET"], cors=cors.CORS)
 @Operation(bare="models.OpenObject", query=("limit", "after"), raises=(errors.NotFound,))
 def list_openai_conversations(agent_id: str) -> Response:
     """List an agent's conversations, newest first. OpenAI has no such operation."""
@@ -39,7 +39,7 @@ def list_openai_conversations(agent_id: str) -> Response:
     return _page((one._replace(record=_conversation(one.record)) for one in stored), limit)
 
 
-@routes.route(_CONVERSATIONS, methods=["POST"])
+@routes.route(_CONVERSATIONS, methods=["POST"], cors=cors.CORS)
 @Operation(body="models.NewOpenAiConversation", bare="models.OpenObject", raises=_ADDITION)
 def create_openai_conversation(agent_id: str) -> Response:
     """Create a conversation, with up to 20 items. `metadata` becomes its labels."""
@@ -51,14 +51,14 @@ def create_openai_conversation(agent_id: str) -> Response:
     return responses.json_response(_conversation(message_routes.save_added(loaded, loaded.agent.open(), before, after)))
 
 
-@routes.route(_CONVERSATION, methods=["GET"])
+@routes.route(_CONVERSATION, methods=["GET"], cors=cors.CORS)
 @Operation(bare="models.OpenObject", raises=(errors.NotFound,))
 def read_openai_conversation(agent_id: str, convo_id: str) -> Response:
     """Read a conversation. `metadata` contains its labels."""
     return responses.json_response(_conversation(_read(agent_id, convo_id)[0]))
 
 
-@routes.route(_CONVERSATION, methods=["POST"])
+@routes.route(_CONVERSATION, methods=["POST"], cors=cors.CORS)
 @Operation(body="models.NewOpenAiMetadata", bare="models.OpenObject", raises=(*_DELETION, errors.TooLarge))
 def change_openai_conversation(agent_id: str, convo_id: str) -> Response:
     """Replace a conversation's labels with `metadata`."""
@@ -67,7 +67,7 @@ def change_openai_conversation(agent_id: str, convo_id: str) -> Response:
     return responses.json_response(_conversation(row))
 
 
-@routes.route(_CONVERSATION, methods=["DELETE"])
+@routes.route(_CONVERSATION, methods=["DELETE"], cors=cors.CORS)
 @Operation(bare="models.OpenObject", raises=_DELETION)
 def delete_openai_conversation(agent_id: str, convo_id: str) -> Response:
     """Delete a conversation with its items. Its id can be reused."""
@@ -75,7 +75,7 @@ def delete_openai_conversation(agent_id: str, convo_id: str) -> Response:
     return responses.json_response({"id": convo_id, "object": "conversation.deleted", "deleted": True})
 
 
-@routes.route(f"{_CONVERSATION}/items", methods=["POST"])
+@routes.route(f"{_CONVERSATION}/items", methods=["POST"], cors=cors.CORS)
 @Operation(body="models.OpenAiItems", bare="models.OpenObject", query=("include[]",), raises=(*_ADDITION, errors.Stale))
 def create_openai_items(agent_id: str, convo_id: str) -> Response:
     """Add items to the end of a conversation. An item whose `id` is already stored is not added again.
@@ -89,7 +89,7 @@ def create_openai_items(agent_id: str, convo_id: str) -> Response:
     return _page(_examined(added), len(added))
 
 
-@routes.route(f"{_CONVERSATION}/items", methods=["GET"])
+@routes.route(f"{_CONVERSATION}/items", methods=["GET"], cors=cors.CORS)
 @Operation(bare="models.OpenObject", query=("limit", "after", "order", "include[]"), raises=(errors.NotFound,))
 def list_openai_items(agent_id: str, convo_id: str) -> Response:
     """List a conversation's items, newest first, or with `order=asc`, oldest first.
@@ -102,7 +102,7 @@ def list_openai_items(agent_id: str, convo_id: str) -> Response:
     return _page(_examined(errors.require(messages, "item")), limit)
 
 
-@routes.route(f"{_CONVERSATION}/items/{{message_id}}", methods=["GET"])
+@routes.route(f"{_CONVERSATION}/items/{{message_id}}", methods=["GET"], cors=cors.CORS)
 @Operation(bare="models.OpenObject", query=("include[]",), raises=(errors.NotFound,))
 def read_openai_item(agent_id: str, convo_id: str, message_id: str) -> Response:
     """Read an item of a conversation."""
@@ -110,7 +110,7 @@ def read_openai_item(agent_id: str, convo_id: str, message_id: str) -> Response:
     return responses.json_response(items.to_item(transcript.message_of_turn(errors.require(turn, "item"))))
 
 
-@routes.route(f"{_CONVERSATION}/items/{{message_id}}", methods=["DELETE"])
+@routes.route(f"{_CONVERSATION}/items/{{message_id}}", methods=["DELETE"], cors=cors.CORS)
 @Operation(bare="models.OpenObject", headers=("If-Match",), raises=_DELETION)
 def delete_openai_item(agent_id: str, convo_id: str, message_id: str) -> Response:
     """Delete an item from a conversation, and return the conversation."""

@@ -102,6 +102,6 @@ def wrong_members() -> dict[str, list[tuple[Any, str, str]]]:
     ]
     return {
         CREATE: [*items, *metadata],
-        CHANGE: [({}, "metadata", MISSING), *metadata],
+        CHANGE: [({}, "metadata", MISSING), ({"metadata": {}, "unknown": CANARY}, "unknown", UNKNOWN), *metadata],
         ADD: [({}, "items", MISSING), ({"items": []}, "items", "must have at least 1 item"), *items],
     }
