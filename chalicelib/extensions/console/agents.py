@@ -26,7 +26,15 @@ def list_agents(session: Session) -> Response:
     query = {name: current_request.query_value(name) for name in ("q", "starred", "page", "cursor")}
     agents, position = _list(session, query)
     following = query_string({**query, **position}) if position else None
-    return guard.page(session, "agents.html", "/agents", agents=agents, query=query, following=following)
+    return guard.page(
+        session,
+        "agents.html",
+        "/agents",
+        agents=agents,
+        query=query,
+        following=following,
+        saved=current_request.query_value("saved"),
+    )
 
 
 @signed_in("/agents")
@@ -143,6 +151,7 @@ def _page(
         others=[(path, rule) for path, rule in rules if path not in values],
         **_tools(agent),
         saved=current_request.query_value("saved"),
+        service=pages.service_url(),
     )
 
 

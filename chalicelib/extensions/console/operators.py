@@ -7,7 +7,7 @@ from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.credentials import scopes
-from chalicelib.extensions.console import calls, guard, pages, settings
+from chalicelib.extensions.console import calls, guard, pages, rights, settings
 from chalicelib.extensions.console.calls import commit_now, query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -34,7 +34,7 @@ def read_settings(session: Session) -> Response:
 @signed_in("/settings")
 def issue_token(session: Session) -> Response:
     """Issue an access token, and show it once."""
-    _require_operator(session)
+    rights.require_operator(session)
     sent = guard.form()
     try:
         issued = calls.send_once(sent.get("form_id"), "/v3/tokens", {"token": _token(sent)})["data"]
@@ -46,7 +46,7 @@ def issue_token(session: Session) -> Response:
 @signed_in("/settings")
 def revoke_token(session: Session, token_id: str) -> Response:
     """Revoke an access token."""
-    _require_operator(session)
+    rights.require_operator(session)
     with suppress(errors.NotFound):  # the form has been submitted twice
         commit_now(lambda: calls.send("DELETE", "/v3/tokens/{token_id}", None, token_id=token_id))
     return pages.redirect(f"/{session.workspace_id}/settings?revoked=true#tokens")
@@ -55,7 +55,7 @@ def revoke_token(session: Session, token_id: str) -> Response:
 @signed_in("/settings")
 def read_webhook(session: Session, webhook_id: str) -> Response:
     """Show a webhook and its deliveries, newest first. A pull endpoint has no deliveries."""
-    _require_operator(session)
+    rights.require_operator(session)
     query = {name: current_request.query_value(name) for name in ("status", "cursor")}
     webhook, _ = calls.read(_WEBHOOK, webhook_id=webhook_id)
     if webhook["kind"] == "pull":
@@ -78,15 +78,10 @@ def read_webhook(session: Session, webhook_id: str) -> Response:
 @signed_in("/settings")
 def redeliver(session: Session, webhook_id: str, delivery_id: str) -> Response:
     """Send a delivery's event again."""
-    _require_operator(session)
+    rights.require_operator(session)
     route = f"{_WEBHOOK}/deliveries/{{delivery_id}}/redeliver"
     calls.send_once(guard.form().get("form_id"), route, None, webhook_id=webhook_id, delivery_id=delivery_id)
     return pages.redirect(f"/{session.workspace_id}/settings/webhooks/{webhook_id}?redelivered=true")
-
-
-def _require_operator(session: Session) -> None:
-    if session.client_id is not None:
-        raise errors.Forbidden("Only operators can open this page: sign in with the workspace key.")
 
 
 def _token(sent: dict[str, str]) -> Document:

@@ -66,6 +66,13 @@ def browser_language() -> str:
     return rendering.preferred_language(current_request.request().headers.get("accept-language", ""))
 
 
+def service_url() -> str:
+    """Return the API's URL as the browser sees it, or `$CAMS` if the request has no `Host` header."""
+    headers = current_request.request().headers
+    host, scheme = headers.get("host"), headers.get("x-forwarded-proto", "https")
+    return f"{scheme}://{host}{root().removesuffix('/console')}" if host else "$CAMS"
+
+
 def root() -> str:
     """Return the console's path as the browser sees it, including the API Gateway stage."""
     request = current_request.request()

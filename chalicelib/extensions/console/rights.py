@@ -17,6 +17,12 @@ _OF_ADMINISTRATORS = ("limits", "messagesLimit", "retention")
 NEW: Document = {"canAccess": []}
 
 
+def require_operator(session: Session) -> None:
+    """Raise Forbidden if the person is not an operator."""
+    if session.client_id is not None:
+        raise errors.Forbidden("Only operators can open this page: sign in with the workspace key.")
+
+
 def covers(session: Session, client: Document) -> bool:
     """Return whether the session's person may open every page that a client may open.
 

@@ -38,8 +38,10 @@ _PAGES = {
     "/leads.csv": "leads.download",
     "/leads/{agent_id}/{lead_id}/text": "full_texts.read_lead",
     "/agents": "agents.list_agents",
+    "/new-agent": "agent_records.read_new_agent",
     _AGENT: "agents.read_agent",
     f"{_AGENT}/text": "full_texts.read_agent",
+    f"{_AGENT}/delete": "agent_records.read_deletion",
     "/settings": "operators.read_settings",
     _ORGANISATION: "settings.read_organisation",
     f"{_ORGANISATION}/text": "full_texts.read_organisation",
@@ -56,6 +58,8 @@ _FORMS = {
     _CONVERSATION: "conversations.submit_action",
     f"{_CONVERSATION}/live": "live_updates.add_reply",
     _AGENT: "agents.save_agent",
+    "/new-agent": "agent_records.create_agent",
+    f"{_AGENT}/delete": "agent_records.delete_agent",
     _ORGANISATION: "settings.save_organisation",
     f"{_ORGANISATION}/new-client": "people.create_client",
     f"{_ORGANISATION}/clients/{{client_id}}": "people.save_client",
@@ -66,6 +70,7 @@ _FORMS = {
 }
 # Pages and forms that need another extension, by the extension's name.
 _PAGES_WITH = {
+    "copies": {f"{_AGENT}/template": "agent_records.download_template"},
     "reports": {"/analytics": "analytics.read_analytics", "/analytics.csv": "analytics.download"},
     "history": {
         _VERSIONS: "versions.list_versions",
@@ -80,6 +85,7 @@ NAVIGATION = tuple(
 )
 """The pages in the navigation, in order. `canAccess` lists the pages that a person may open."""
 _FORMS_WITH = {
+    "copies": {f"{_AGENT}/clone": "agent_records.clone_agent"},
     "history": {_VERSION: "versions.restore_version"},
     "tool_calls": {f"{_AGENT}/tools/{{tool_id}}": "agents.test_tool"},
 }

@@ -59,6 +59,10 @@ ROWS: dict[Route, Row] = {
     ("GET", f"{_HOME}/leads.csv"): Row(PERSON, "?agent=support"),
     ("GET", f"{_HOME}/leads/{{agent_id}}/{{lead_id}}/text"): Row(PERSON),
     ("GET", f"{_HOME}/agents"): Row(PERSON),
+    ("GET", f"{_HOME}/new-agent"): Row(OPERATOR, shows=False),
+    ("POST", f"{_HOME}/new-agent"): Row(OPERATOR, page=f"{_HOME}/new-agent", typed={"title": "New"}),
+    ("GET", f"{_AGENT}/delete"): Row(OPERATOR),
+    ("POST", f"{_AGENT}/delete"): Row(OPERATOR, page=f"{_AGENT}/delete", typed={"title": CANARY}),
     ("GET", _AGENT): Row(PERSON),
     ("POST", _AGENT): Row(PERSON, page=_AGENT, typed={"title": "Changed"}),
     ("POST", f"{_AGENT}/tools/{{tool_id}}"): Row(PERSON, page=_AGENT, typed={"arguments": "{}"}),
@@ -87,6 +91,11 @@ if has("reports"):
     ROWS |= {
         ("GET", f"{_HOME}/analytics"): Row(PERSON, "?agent=support&by=origin"),
         ("GET", f"{_HOME}/analytics.csv"): Row(PERSON, "?agent=support&by=origin", shows=False),
+    }
+if has("copies"):
+    ROWS |= {
+        ("GET", f"{_AGENT}/template"): Row(OPERATOR),
+        ("POST", f"{_AGENT}/clone"): Row(OPERATOR, page=_AGENT),
     }
 if has("history"):
     ROWS |= {

@@ -1,0 +1,134 @@
+"""The pages on which operators create, copy, export and delete agents."""
+
+import json
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.extensions.console import calls, guard, pages, rights, template_filters
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.storage import Document
+
+_PATH = "/v3/agents/{agent_id}"
+_FIELDS = (_TITLE, _TEMPLATE) = ("title", "template")
+# The member of an exported template's file that contains the template.
+_EXPORTED = "agentTemplate"
+
+
+@signed_in("/agents")
+def read_new_agent(session: Session) -> Response:
+    """Show the forms for a new agent and, with the copies extension, for an agent from a template."""
+    rights.require_operator(session)
+    return _new_page(session, {})
+
+
+@signed_in("/agents")
+def create_agent(session: Session) -> Response:
+    """Create an agent with the submitted title, or from the submitted template."""
+    rights.require_operator(session)
+    sent = guard.form()
+    try:
+        agent = _create(session, sent)
+    except errors.ApiError as error:
+        return _new_page(session, sent, error)
+    return _to_agent(session, agent, "created")
+
+
+@signed_in("/agents")
+def clone_agent(session: Session, agent_id: str) -> Response:
+    """Copy an agent with its tools, and show the copy."""
+    rights.require_operator(session)
+    copy = calls.send_once(guard.form().get("form_id"), f"{_PATH}/clone", None, agent_id=agent_id)
+    return _to_agent(session, copy["data"], "copied")
+
+
+@signed_in("/agents")
+def download_template(session: Session, agent_id: str) -> Response:
+    """Return an agent's template as a file, without secrets."""
+    rights.require_operator(session)
+    template = calls.get(f"{_PATH}/export-template", agent_id=agent_id)[_EXPORTED]
+    text = json.dumps({_EXPORTED: template}, ensure_ascii=False, indent=1)
+    return pages.download("agent.json", "application/json", text)
+
+
+@signed_in("/agents")
+def read_deletion(session: Session, agent_id: str) -> Response:
+    """Show what a deletion removes, and the field for the agent's title."""
+    rights.require_operator(session)
+    return _deletion_page(session, calls.read(_PATH, agent_id=agent_id)[0])
+
+
+@signed_in("/agents")
+def delete_agent(session: Session, agent_id: str) -> Response:
+    """Delete an agent if the form contains its title. A deleted agent is not an error, so a form can be sent twice."""
+    rights.require_operator(session)
+    typed = guard.form().get(_TITLE, "")
+    try:
+        agent = calls.read(_PATH, agent_id=agent_id)[0]
+    except errors.NotFound:
+        return _to_list(session)
+    if typed.split() != template_filters.agent_title(agent).split():
+        return _deletion_page(session, agent, typed, guard.form_error(session, f"{_TITLE}.deletion"))
+    calls.send("DELETE", _PATH, None, agent_id=agent_id)
+    return _to_list(session)
+
+
+def _create(session: Session, sent: dict[str, str]) -> Any:
+    """Create the agent, once per form, and return it. Raise Invalid."""
+    title, form_id = sent.get(_TITLE, "").strip(), sent.get("form_id")
+    if _TEMPLATE in sent:
+        body = {_EXPORTED: _template(sent[_TEMPLATE]), **({"agentName": title} if title else {})}
+        return calls.send_once(form_id, "/v3/agents/import-template", body)["data"]
+    if not title:
+        raise guard.form_error(session, _TITLE)
+    return calls.send_once(form_id, "/v3/agents", {"agent": {_TITLE: title}})["data"]
+
+
+def _template(text: str) -> Document:
+    """Return the template in a text: an exported file, or its member `agentTemplate`. Raise Invalid."""
+    try:
+        template = json.loads(text)
+    except (ValueError, RecursionError):
+        raise errors.Invalid.member(_TEMPLATE, "is not JSON") from None
+    if isinstance(template, dict):
+        template = template.get(_EXPORTED, template)
+    if not isinstance(template, dict):
+        raise errors.Invalid.member(_TEMPLATE, "must be a JSON object")
+    return template
+
+
+def _issues(session: Session, error: errors.ApiError | None) -> dict[str, str]:
+    """Return the broken rules by field. The field of the template has all the rules for its members."""
+    issues: dict[str, list[str]] = {}
+    for path, rule in guard.rules(session, error):
+        field = path if path in _FIELDS else _TEMPLATE
+        issues.setdefault(field, []).append(rule if path == field else f"{path}: {rule}")
+    return {field: "; ".join(rules) for field, rules in issues.items()}
+
+
+def _new_page(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
+    return guard.form_page(
+        session,
+        "new_agent.html",
+        "/agents",
+        error,
+        issues=_issues(session, error),
+        values=values,
+        has_template=_TEMPLATE in values,
+    )
+
+
+def _deletion_page(
+    session: Session, agent: Document, typed: str = "", error: errors.ApiError | None = None
+) -> Response:
+    return guard.form_page(session, "agent_deletion.html", "/agents", error, agent=agent, typed=typed)
+
+
+def _to_agent(session: Session, agent: Document, saved: str) -> Response:
+    return pages.redirect(f"/{session.workspace_id}/agents/{agent['ID']}?saved={saved}")
+
+
+def _to_list(session: Session) -> Response:
+    return pages.redirect(f"/{session.workspace_id}/agents?saved=deleted")

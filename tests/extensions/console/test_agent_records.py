@@ -1,0 +1,99 @@
+"""Operators create, copy, export and delete agents in the console."""
+
+import re
+
+import pytest
+
+from chalicelib.extensions import has
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.moto_tables import snapshot
+
+needs_copies = pytest.mark.skipif(not has("copies"), reason="Copies and templates need the extension copies.")
+
+
+@pytest.fixture
+def operator(workspace: NewWorkspace, workspace_api: Api) -> Browser:
+    """Return an operator's browser."""
+    browser = Browser(workspace.workspace_id)
+    browser.start_session(key=workspace.workspace_key)
+    return browser
+
+
+def test_an_operator_creates_an_agent_and_arrives_at_its_form(operator: Browser, workspace_api: Api) -> None:
+    assert f'href="{operator.home}/new-agent"' in operator.open("/agents").text
+    page = operator.open("/new-agent")
+    created = operator.submit(page, "/new-agent", {"title": "Sales"})
+    assert "The agent is created." in created.text and "<h1>Sales</h1>" in created.text
+    assert 'id="install"' in created.text and "cams_agent_" not in created.text
+    titles = [agent["title"] for agent in workspace_api.get("/v3/agents").data]
+    assert sorted(titles) == ["Other", "Sales", "Support"]
+
+
+def test_an_agent_needs_a_title(operator: Browser) -> None:
+    page, before = operator.open("/new-agent"), snapshot()
+    refused = operator.submit(page, "/new-agent", {"title": " "})
+    assert (refused.status, "Enter a title." in refused.text) == (400, True)
+    assert snapshot() == before
+
+
+@needs_copies
+def test_a_downloaded_template_makes_an_agent_with_the_same_tools(operator: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v3/agents/support/tools", {"tool": {"name": "Look up", "serverUrl": "https://a.test"}})
+    file = operator.open("/agents/support/template")
+    assert file.headers["content-disposition"] == 'attachment; filename="agent.json"'
+    page = operator.open("/new-agent")
+    created = operator.submit(page, "/new-agent", {"template": file.text})
+    assert "<h1>Support</h1>" in created.text and "Look up" in created.text
+
+
+@needs_copies
+@pytest.mark.parametrize(
+    ("template", "rule"),
+    [
+        ("{", "is not JSON"),
+        ("[" * 50_000, "is not JSON"),
+        ("5", "must be a JSON object"),
+        ('{"agentTemplate": 5}', "must be a JSON object"),
+        ('{"nodes": 5}', "agentTemplate.nodes"),
+        ('{"nonsense": 5}', "agentTemplate.nonsense"),
+    ],
+)
+def test_an_invalid_template_is_shown_again_with_its_rule(
+    operator: Browser, workspace_api: Api, template: str, rule: str
+) -> None:
+    refused = operator.submit(operator.open("/new-agent"), "/new-agent", {"template": template})
+    assert (refused.status, rule in refused.text) == (400, True)
+    assert 'id="wrong-template"' in refused.text
+    assert len(workspace_api.get("/v3/agents").data) == 2
+
+
+@needs_copies
+def test_a_copy_has_a_key_of_its_own_and_a_form_makes_one_copy(operator: Browser, workspace_api: Api) -> None:
+    page = operator.open("/agents/support")
+    for _ in range(2):
+        copied = operator.submit(page, "/support/clone", {})
+        assert "This is the copy." in copied.text
+    agents = [agent for agent in workspace_api.get("/v3/agents").data if agent["title"] == "Support"]
+    assert len(agents) == len({agent["SECRET_API_KEY"] for agent in agents}) == 2
+
+
+def test_only_the_title_deletes_an_agent(operator: Browser, workspace_api: Api) -> None:
+    page, before = operator.open("/agents/support/delete"), snapshot()
+    refused = operator.submit(page, "/support/delete", {"title": "Suport"})
+    assert (refused.status, "This is not the title" in refused.text) == (400, True)
+    assert snapshot() == before
+    for _ in range(2):
+        deleted = operator.submit(page, "/support/delete", {"title": " Support "})
+        assert "The agent is deleted." in deleted.text and "/agents/support" not in deleted.text
+    assert workspace_api.get("/v3/agents/support").status == 404
+
+
+def test_people_see_neither_buttons_nor_pages_of_operators(browser: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    pages = browser.open("/agents").text + browser.open("/agents/support").text
+    assert not re.search("/new-agent|/delete|/clone|/template|id=.install", pages)
+    assert {browser.open(path).status for path in ("/new-agent", "/agents/support/delete")} == {403}
