@@ -1,4 +1,4 @@
-"""Workspace settings for operators: organisations, webhooks with their deliveries, and tokens."""
+"""Workspace settings for operators: the lists of organisations and webhooks, and the access tokens."""
 
 from contextlib import suppress
 from typing import Any
@@ -8,14 +8,12 @@ from chalice.app import Response
 from chalicelib import errors
 from chalicelib.credentials import scopes
 from chalicelib.extensions.console import calls, guard, pages, rights, settings
-from chalicelib.extensions.console.calls import commit_now, query_string
+from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
-_WEBHOOK = "/v3/webhooks/{webhook_id}"
-_STATUSES = ("pending", "delivered", "failed", "unknown", "expired")
 LIFETIMES = (30, 90, 365)
 _DAY_SECONDS = 24 * 60 * 60
 _PAGE_SIZE = 100
@@ -52,38 +50,6 @@ def revoke_token(session: Session, token_id: str) -> Response:
     return pages.redirect(f"/{session.workspace_id}/settings?revoked=true#tokens")
 
 
-@signed_in("/settings")
-def read_webhook(session: Session, webhook_id: str) -> Response:
-    """Show a webhook and its deliveries, newest first. A pull endpoint has no deliveries."""
-    rights.require_operator(session)
-    query = {name: current_request.query_value(name) for name in ("status", "cursor")}
-    webhook, _ = calls.read(_WEBHOOK, webhook_id=webhook_id)
-    if webhook["kind"] == "pull":
-        return guard.page(session, "pull_endpoint.html", "/settings", webhook=webhook)
-    page = calls.get(f"{_WEBHOOK}/deliveries", {**query, "limit": 50}, webhook_id=webhook_id)
-    following = query_string({**query, "cursor": page["nextCursor"]}) if page.get("nextCursor") else None
-    return guard.page(
-        session,
-        "webhook.html",
-        "/settings",
-        webhook=webhook,
-        deliveries=page["data"],
-        query=query,
-        following=following,
-        statuses=_STATUSES,
-        redelivered=current_request.query_value("redelivered"),
-    )
-
-
-@signed_in("/settings")
-def redeliver(session: Session, webhook_id: str, delivery_id: str) -> Response:
-    """Send a delivery's event again."""
-    rights.require_operator(session)
-    route = f"{_WEBHOOK}/deliveries/{{delivery_id}}/redeliver"
-    calls.send_once(guard.form().get("form_id"), route, None, webhook_id=webhook_id, delivery_id=delivery_id)
-    return pages.redirect(f"/{session.workspace_id}/settings/webhooks/{webhook_id}?redelivered=true")
-
-
 def _token(sent: dict[str, str]) -> Document:
     """Return the token settings from the form. Raise Invalid."""
     days = sent.get("days", "")
@@ -116,6 +82,7 @@ def _page(
         values=values,
         issued=issued,
         revoked=current_request.query_value("revoked"),
+        saved=current_request.query_value("saved"),
         lifetimes=LIFETIMES,
         scopes=scopes.ALL,
     )

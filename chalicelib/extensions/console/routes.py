@@ -19,6 +19,7 @@ _FORM = ["application/x-www-form-urlencoded"]
 # The body that email programs send (RFC 8058), which the service ignores.
 _ONE_CLICK = [*_FORM, "multipart/form-data"]
 _AGENT = "/agents/{agent_id}"
+_TOOL = f"{_AGENT}/tools/{{tool_id}}/settings"
 _VERSIONS = f"{_AGENT}/versions"
 _VERSION = f"{_VERSIONS}/{{number}}"
 _CONVERSATION = "/convos/{agent_id}/{convo_id}"
@@ -42,13 +43,16 @@ _PAGES = {
     _AGENT: "agents.read_agent",
     f"{_AGENT}/text": "full_texts.read_agent",
     f"{_AGENT}/delete": "agent_records.read_deletion",
+    f"{_AGENT}/new-tool": "tool_form.read_new_tool",
+    _TOOL: "tool_form.read_tool",
     "/settings": "operators.read_settings",
     _ORGANISATION: "settings.read_organisation",
     f"{_ORGANISATION}/text": "full_texts.read_organisation",
     f"{_ORGANISATION}/new-client": "people.read_new_client",
     f"{_ORGANISATION}/clients/{{client_id}}": "people.read_client",
     f"{_ORGANISATION}/clients/{{client_id}}/text": "full_texts.read_client",
-    _WEBHOOK: "operators.read_webhook",
+    "/settings/new-webhook": "webhooks.read_new_webhook",
+    _WEBHOOK: "webhooks.read_webhook",
     "/account": "settings.read_account",
     _UNSUBSCRIBE: "unsubscribe.read_unsubscribe",
 }
@@ -60,12 +64,16 @@ _FORMS = {
     _AGENT: "agents.save_agent",
     "/new-agent": "agent_records.create_agent",
     f"{_AGENT}/delete": "agent_records.delete_agent",
+    f"{_AGENT}/new-tool": "tool_form.create_tool",
+    _TOOL: "tool_form.save_tool",
     _ORGANISATION: "settings.save_organisation",
     f"{_ORGANISATION}/new-client": "people.create_client",
     f"{_ORGANISATION}/clients/{{client_id}}": "people.save_client",
     "/settings/tokens": "operators.issue_token",
     "/settings/tokens/{token_id}": "operators.revoke_token",
-    f"{_WEBHOOK}/deliveries/{{delivery_id}}": "operators.redeliver",
+    "/settings/new-webhook": "webhooks.create_webhook",
+    _WEBHOOK: "webhooks.submit_action",
+    f"{_WEBHOOK}/deliveries/{{delivery_id}}": "webhooks.redeliver",
     "/account": "settings.save_account",
 }
 # Pages and forms that need another extension, by the extension's name.

@@ -41,6 +41,9 @@ _AGENT, _CONVO = f"{_HOME}/agents/{{agent_id}}", f"{_HOME}/convos/{{agent_id}}/{
 _ORG, _HOOK = f"{_HOME}/settings/orgs/{{org_id}}", f"{_HOME}/settings/webhooks/{{webhook_id}}"
 _CLIENT, _VERSION = f"{_ORG}/clients/{{client_id}}", f"{_AGENT}/versions/{{number}}"
 _UNSUBSCRIBE = f"{_HOME}/unsubscribe/{{token}}"
+_TOOL = f"{_AGENT}/tools/{{tool_id}}/settings"
+_NEW_TOOL = {"name": "New", "serverUrl": "https://a.test/", "fields.0.key": "number", "fields.0.in": "query"}
+_NEW_HOOK = {"url": "https://hooks.test/new", "description": "New", "events.lead_captured": "on"}
 _NEW = {"name": "New", "email": "x@a.test", "dashboardPassword": "correct horse"}
 ROWS: dict[Route, Row] = {
     ("GET", "/console"): Row(ALL, shows=False),
@@ -61,6 +64,10 @@ ROWS: dict[Route, Row] = {
     ("GET", f"{_HOME}/agents"): Row(PERSON),
     ("GET", f"{_HOME}/new-agent"): Row(OPERATOR, shows=False),
     ("POST", f"{_HOME}/new-agent"): Row(OPERATOR, page=f"{_HOME}/new-agent", typed={"title": "New"}),
+    ("GET", f"{_AGENT}/new-tool"): Row(OPERATOR, shows=False),
+    ("POST", f"{_AGENT}/new-tool"): Row(OPERATOR, page=f"{_AGENT}/new-tool", typed=_NEW_TOOL),
+    ("GET", _TOOL): Row(OPERATOR),
+    ("POST", _TOOL): Row(OPERATOR, page=_TOOL, typed={"name": "Changed", "fields.0.key": "number"}),
     ("GET", f"{_AGENT}/delete"): Row(OPERATOR),
     ("POST", f"{_AGENT}/delete"): Row(OPERATOR, page=f"{_AGENT}/delete", typed={"title": CANARY}),
     ("GET", _AGENT): Row(PERSON),
@@ -78,7 +85,10 @@ ROWS: dict[Route, Row] = {
     ("POST", _CLIENT): Row(ADMIN, page=_CLIENT, typed={"name": "Changed", "email": "kim@acme.test"}),
     ("POST", f"{_HOME}/settings/tokens"): Row(OPERATOR, page=f"{_HOME}/settings", typed={"name": "New", "days": "30"}),
     ("POST", f"{_HOME}/settings/tokens/{{token_id}}"): Row(OPERATOR, page=f"{_HOME}/settings"),
+    ("GET", f"{_HOME}/settings/new-webhook"): Row(OPERATOR, shows=False),
+    ("POST", f"{_HOME}/settings/new-webhook"): Row(OPERATOR, page=f"{_HOME}/settings/new-webhook", typed=_NEW_HOOK),
     ("GET", _HOOK): Row(OPERATOR),
+    ("POST", _HOOK): Row(OPERATOR, page=_HOOK, typed={"action": "test"}),
     ("POST", f"{_HOOK}/deliveries/{{delivery_id}}"): Row(OPERATOR, page=_HOOK),
     ("GET", f"{_HOME}/account"): Row(OWN, shows=False),
     ("POST", f"{_HOME}/account"): Row(OWN, page=f"{_HOME}/account", typed={"notify": "on"}),

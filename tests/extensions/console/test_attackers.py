@@ -227,6 +227,8 @@ def _count(world: World) -> list[int]:
         "/v3/agents",
         "/v3/clients",
         "/v3/tokens",
+        "/v3/webhooks",
+        "/v3/agents/support/tools",
         f"/v3/webhooks/{hook}/deliveries",
         "/v3/agents/support/convos/ann/messages",
     )

@@ -17,6 +17,8 @@ from chalicelib.extensions.console import rendering
 from chalicelib.http import bodies
 from chalicelib.http.wire import WireModel
 from chalicelib.organisations import models as organisations
+from chalicelib.tools import models as tools
+from chalicelib.webhooks import models as webhooks
 from chalicelib.workspaces import models as workspaces
 from tests.api import Api
 from tests.extensions.console.browser import Browser
@@ -25,7 +27,7 @@ from tests.extensions.console.conftest import PASSWORD
 CONSOLE = Path(rendering.__file__).parent
 TEXTS = {one: json.loads((CONSOLE / "texts" / f"{one}.json").read_text("utf-8")) for one in rendering.LANGUAGES}
 # The modules with models that forms edit.
-MODULES = (record, voice, nodes, options, clients, organisations, workspaces)
+MODULES = (record, voice, nodes, options, clients, organisations, tools, webhooks, workspaces)
 # Values that together break every rule in the models.
 VALUES: list[Any] = ["", "?", "x" * 5_000, 1, -1, 1.5, 10**20, -(10**20), True, None, [], [1], [""], {}, {"?": 1}, [{}]]
 

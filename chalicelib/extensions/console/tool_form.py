@@ -1,0 +1,203 @@
+"""The form in which operators create, change and delete a tool: its request and its parameters."""
+
+import re
+from typing import Any, NamedTuple
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.extensions.console import calls, fields, guard, pages, rights, settings, template_filters
+from chalicelib.extensions.console.calls import commit_now
+from chalicelib.extensions.console.fields import FLAG, LONG, TEXT, Field
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.storage import Document
+
+_PATH, _OF_AGENT = "/v3/tools/{tool_id}", "/v3/agents/{agent_id}/tools"
+_FIELDS = (
+    Field("name", TEXT), Field("method", TEXT), Field("serverUrl", TEXT), Field("description", LONG),
+    Field("disabled", FLAG),
+)  # fmt: skip
+METHODS, PLACES = ("GET", "POST", "PUT", "PATCH", "DELETE"), ("", "path", "query", "header", "body")
+# The members of a parameter that the form shows, after its id.
+_PARAMETER = ("key", "in", "description", "required")
+_KEY = re.compile(r"fields\.([0-9]{1,3})\.key")
+# The maximum size of the tool's members and of its parameters as HTML, in bytes, and the bytes of a parameter's tags.
+_MAX_BYTES, _MAX_PARAMETER_BYTES, _PARAMETER_BYTES = 60_000, 60_000, 1_500
+_DELETE = "delete"
+
+
+class ToolPage(NamedTuple):
+    """A tool of an agent, its entity tag, the members that fit on the page, and whether its parameters fit."""
+
+    agent_id: str
+    tool: Document
+    tag: str
+    members: fields.FieldsThatFit
+    has_parameters: bool
+
+
+@signed_in("/agents")
+def read_new_tool(session: Session, agent_id: str) -> Response:
+    """Show the form for a new tool."""
+    rights.require_operator(session)
+    page = _page_of(agent_id, {"method": METHODS[0]})
+    return _page(session, page, _values(page))
+
+
+@signed_in("/agents")
+def create_tool(session: Session, agent_id: str) -> Response:
+    """Create a tool, once per form."""
+    rights.require_operator(session)
+    sent, page = guard.form(), _page_of(agent_id, {})
+    values = _submitted_values(page, sent)
+    try:
+        body = {"tool": {"name": "", **_change(page, values)}}
+        calls.send_once(sent.get("form_id"), _OF_AGENT, body, agent_id=agent_id)
+    except errors.ApiError as error:
+        return _page(session, page, values, error=error)
+    return _to_agent(session, agent_id, "tool")
+
+
+@signed_in("/agents")
+def read_tool(session: Session, agent_id: str, tool_id: str) -> Response:
+    """Show the form for a tool."""
+    rights.require_operator(session)
+    page = _read(agent_id, tool_id)
+    return _page(session, page, _values(page))
+
+
+@signed_in("/agents")
+def save_tool(session: Session, agent_id: str, tool_id: str) -> Response:
+    """Save the form, or delete the tool. If the tool has changed since, save nothing and show the differences."""
+    rights.require_operator(session)
+    sent = guard.form()
+    if sent.get("action") == _DELETE:
+        return _delete(session, agent_id, tool_id)
+    page = _read(agent_id, tool_id)
+    values = _submitted_values(page, sent)
+    if sent.get("tag") != page.tag and (conflicts := settings.conflicts(_values(page), values)):
+        return _page(session, page, values, conflicts=conflicts)
+    try:
+        if change := _change(page, values):
+            commit_now(lambda: calls.send("PATCH", _PATH, {"tool": change}, page.tag, tool_id=tool_id))
+    except errors.ApiError as error:
+        return _page(session, page, values, error=error)
+    return _to_agent(session, agent_id, "tool")
+
+
+def _delete(session: Session, agent_id: str, tool_id: str) -> Response:
+    try:
+        _read(agent_id, tool_id)
+        calls.send("DELETE", _PATH, None, tool_id=tool_id)
+    except errors.NotFound:  # the form has been submitted twice
+        pass
+    return _to_agent(session, agent_id, "tool_deleted")
+
+
+def _read(agent_id: str, tool_id: str) -> ToolPage:
+    """Return an agent's tool. Raise NotFound, also for another agent's tool."""
+    tool, tag = calls.read(_PATH, tool_id=tool_id)
+    if tool.get("agentId") != agent_id:
+        raise errors.NotFound.of("tool")
+    return _page_of(agent_id, tool, tag)
+
+
+def _page_of(agent_id: str, tool: Document, tag: str = "") -> ToolPage:
+    members = fields.fields_that_fit(_FIELDS, tool, _MAX_BYTES)
+    size = sum(
+        _PARAMETER_BYTES + sum(template_filters.size(text) for text in _row(field).values())
+        for field in tool.get("fields") or ()
+    )
+    return ToolPage(agent_id, tool, tag, members, size <= _MAX_PARAMETER_BYTES)
+
+
+def _row(field: Document) -> dict[str, str]:
+    """Return a parameter's texts by member, with its id."""
+    texts = {name: "" if field.get(name) in (None, False) else str(field[name]) for name in ("id", *_PARAMETER)}
+    return {**texts, "required": "on" if field.get("required") else ""}
+
+
+def _values(page: ToolPage) -> dict[str, Any]:
+    """Return the values of the form by field name. A page without parameters has none of their names."""
+    rows = [_row(field) for field in page.tool.get("fields") or ()] if page.has_parameters else []
+    return {**fields.values(page.members.fields, page.tool), **_named(rows)}
+
+
+def _named(rows: list[dict[str, str]]) -> dict[str, str]:
+    return {f"fields.{number}.{name}": text for number, row in enumerate(rows) for name, text in row.items()}
+
+
+def _rows(page: ToolPage, sent: dict[str, Any]) -> list[dict[str, str]]:
+    """Return the parameters among the form's values. A parameter without a key is removed.
+
+    A parameter that is new in the form has the id of the stored parameter with its key, if the form was sent before.
+    """
+    numbers = sorted(int(match[1]) for match in map(_KEY.fullmatch, sent) if match) if page.has_parameters else []
+    named = ({name: sent.get(f"fields.{number}.{name}", "") for name in ("id", *_PARAMETER)} for number in numbers)
+    rows = [row for row in named if row["key"].strip()]
+    ids = {row["id"] for row in rows}
+    stored = {field.get("key"): field["id"] for field in page.tool.get("fields") or () if field["id"] not in ids}
+    return [{**row, "id": row["id"] or stored.pop(row["key"], "")} for row in rows]
+
+
+def _submitted_values(page: ToolPage, sent: dict[str, str]) -> dict[str, Any]:
+    rows = [{**row, "required": "on" if row["required"] else ""} for row in _rows(page, sent)]
+    return {**fields.submitted_values(page.members.fields, sent), **_named(rows)}
+
+
+def _change(page: ToolPage, values: dict[str, Any]) -> Document:
+    """Return the API request body that makes the changes. Hidden members of a parameter keep their values."""
+    change = fields.change(page.members.fields, page.tool, values)
+    if not page.has_parameters:
+        return change
+    stored = page.tool.get("fields") or []
+    by_id = {field.get("id"): field for field in stored}
+    entries = [_merged(by_id.get(row["id"] or None, {}), row) for row in _rows(page, values)]
+    return {**change, "fields": entries} if entries != stored else change
+
+
+def _merged(field: Document, row: dict[str, str]) -> Document:
+    """Return a stored parameter with the texts of the form that differ from it."""
+    before, merged = _row(field), dict(field)
+    for name in _PARAMETER:
+        if row[name] != before[name]:
+            merged[name] = bool(row[name]) if name == "required" else row[name].strip() or None
+    return merged
+
+
+def _choices(known: tuple[str, ...], stored: str) -> list[tuple[str, str]]:
+    """Return the options for a choice field, including a stored value that the console does not know."""
+    return [(choice, choice) for choice in dict.fromkeys((*known, *([stored] if stored else [])))]
+
+
+def _to_agent(session: Session, agent_id: str, saved: str) -> Response:
+    return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}?saved={saved}#tools")
+
+
+def _page(
+    session: Session,
+    page: ToolPage,
+    values: dict[str, Any],
+    error: errors.ApiError | None = None,
+    conflicts: Any = (),
+) -> Response:
+    issues = {path.removeprefix("tool."): rule for path, rule in guard.rules(session, error)}
+    return guard.form_page(
+        session,
+        "tool_form.html",
+        "/agents",
+        error,
+        conflicts,
+        issues,
+        agent_id=page.agent_id,
+        tool=page.tool,
+        tag=page.tag,
+        values=values,
+        rows=[*_rows(page, values), *[_row({})] * 2],
+        left_out=[*page.members.left_out, *([] if page.has_parameters else ["fields"])],
+        has_parameters=page.has_parameters,
+        methods=_choices(METHODS, values.get("method", "")),
+        places=[(place, guard.texts(session)(f"place.{place or 'default'}")) for place in PLACES],
+        known_places=PLACES,
+    )

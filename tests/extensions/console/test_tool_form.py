@@ -1,0 +1,149 @@
+"""Operators create, change and delete tools in the console."""
+
+import html
+import re
+from typing import Any
+
+import pytest
+
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Answer, Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.moto_tables import items
+
+CANARY = "canary-5b1c"
+TOOL: dict[str, Any] = {
+    "name": "Look up",
+    "serverUrl": "https://a.test/{number}",
+    "serverUrlSecret": CANARY,
+    "method": "GET",
+    "fields": [
+        {"key": "number", "in": "path", "required": True, "type": "text", "description": "The order"},
+        {"key": "X-Key", "in": "header", "value": CANARY},
+    ],
+}
+
+
+@pytest.fixture
+def operator(workspace: NewWorkspace, workspace_api: Api) -> Browser:
+    """Return an operator's browser."""
+    browser = Browser(workspace.workspace_id)
+    browser.start_session(key=workspace.workspace_key)
+    return browser
+
+
+@pytest.fixture
+def tool_id(workspace_api: Api) -> str:
+    """Return the id of a tool with two parameters and two secrets."""
+    return str(workspace_api.post("/v3/agents/support/tools", {"tool": TOOL}).data["id"])
+
+
+def controls(page: Answer) -> dict[str, str]:
+    """Return the values that a browser sends for an unchanged form."""
+    form = page.text.partition('<form class="card"')[2].partition("</form>")[0]
+    inputs = re.findall(r'name="([^"]*)" (?:type="text" )?value="([^"]*)"', form)
+    checks = re.findall(r'name="([^"]*)" type="checkbox" checked', form)
+    chosen = re.findall(r'<select id="[^"]*" name="([^"]*)".*?<option value="([^"]*)" selected>', form)
+    areas = re.findall(r'<textarea[^>]* name="([^"]*)"[^>]*>\n(.*?)</textarea>', form, re.DOTALL)
+    return {
+        name: html.unescape(value) for name, value in (*inputs, *((name, "on") for name in checks), *chosen, *areas)
+    }
+
+
+def test_an_operator_creates_a_tool_once_per_form(operator: Browser, workspace_api: Api) -> None:
+    page = operator.open("/agents/support/new-tool")
+    sent = {"name": "Pay", "method": "POST", "serverUrl": "https://pay.test", "description": "Pays."}
+    parameter = {"fields.0.key": "amount", "fields.0.in": "body", "fields.0.required": "on", "fields.1.key": " "}
+    for _ in range(2):
+        assert "The tool is saved." in operator.submit(page, "/new-tool", {**sent, **parameter}).text
+    (tool,) = workspace_api.get("/v3/agents/support/tools").data
+    assert {name: tool[name] for name in sent} == sent
+    (field,) = tool["fields"]
+    assert (field["key"], field["in"], field["required"]) == ("amount", "body", True)
+
+
+def test_a_tool_needs_a_name_and_keeps_what_was_typed(operator: Browser) -> None:
+    page = operator.open("/agents/support/new-tool")
+    refused = operator.submit(
+        page, "/new-tool", {"name": "", "serverUrl": "https://pay.test", "fields.0.key": "amount"}
+    )
+    assert (refused.status, 'id="wrong-name"' in refused.text) == (400, True)
+    assert 'value="https://pay.test"' in refused.text and 'value="amount"' in refused.text
+
+
+def test_an_unchanged_form_changes_nothing(operator: Browser, tool_id: str) -> None:
+    path = f"/agents/support/tools/{tool_id}/settings"
+    page, before = operator.open(path), items()
+    assert CANARY not in page.text
+    assert "The tool is saved." in operator.post(path, controls(page)).text
+    assert items() == before
+
+
+def test_changed_parameters_keep_their_hidden_members(operator: Browser, tool_id: str, workspace_api: Api) -> None:
+    path = f"/agents/support/tools/{tool_id}/settings"
+    before = workspace_api.get(f"/v3/tools/{tool_id}").data
+    changed = {"method": "POST", "fields.0.key": "", "fields.1.key": "X-Token", "fields.2.key": "lang"}
+    page = operator.open(path)
+    assert "The tool is saved." in operator.post(path, {**controls(page), **changed}).text
+    after = workspace_api.get(f"/v3/tools/{tool_id}").data
+    header, lang = after["fields"]
+    assert (after["method"], after["serverUrlSecret"]) == ("POST", CANARY)
+    assert header == {**before["fields"][1], "key": "X-Token"}
+    assert (lang["key"], lang["id"] in [one["id"] for one in before["fields"]]) == ("lang", False)
+
+
+def test_two_operators_lose_nothing(operator: Browser, tool_id: str, workspace_api: Api) -> None:
+    path = f"/agents/support/tools/{tool_id}/settings"
+    page = operator.open(path)
+    workspace_api.patch(f"/v3/tools/{tool_id}", {"tool": {"description": "By the other"}})
+    answer = operator.post(path, {**controls(page), "name": "Mine"})
+    assert (answer.status, "By the other" in answer.text, 'value="Mine"' in answer.text) == (412, True, True)
+    assert workspace_api.get(f"/v3/tools/{tool_id}").data["name"] == "Look up"
+
+
+def test_parameters_that_do_not_fit_keep_their_values(operator: Browser, workspace_api: Api) -> None:
+    fields = [{"key": f"key{number}", "description": "'" * 500} for number in range(90)]
+    tool = workspace_api.post("/v3/agents/support/tools", {"tool": {**TOOL, "fields": fields}}).data
+    path = f"/agents/support/tools/{tool['id']}/settings"
+    page = operator.open(path)
+    assert len(page.text) < 100_000 and "<code>fields</code>" in page.text
+    assert "The tool is saved." in operator.post(path, {**controls(page), "name": "New"}).text
+    after = workspace_api.get(f"/v3/tools/{tool['id']}").data
+    assert (after["name"], after["fields"]) == ("New", tool["fields"])
+
+
+def test_a_tool_is_deleted_after_a_question(operator: Browser, tool_id: str, workspace_api: Api) -> None:
+    page = operator.open(f"/agents/support/tools/{tool_id}/settings")
+    assert "cannot be undone" in page.text
+    for _ in range(2):
+        assert "The tool is deleted." in operator.submit(page, f"{tool_id}/settings", {"action": "delete"}).text
+    assert workspace_api.get(f"/v3/tools/{tool_id}").status == 404
+
+
+def test_the_form_belongs_to_operators_and_the_agent(
+    operator: Browser, browser: Browser, tool_id: str, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    path = f"/agents/support/tools/{tool_id}/settings"
+    form = re.findall('name="form" value="([^"]+)"', browser.open("/account").text)[0]
+    before = items()
+    for action in ("", "delete"):
+        assert browser.post(path, {"form": form, "action": action}).status == 403
+    assert "/settings" not in re.findall(r'href="[^"]*/tools/[^"]*"', browser.open("/agents/support").text)
+    other = path.replace("support", "other")
+    assert operator.open(other).status == 404
+    assert operator.post(other, {**controls(operator.open(path)), "name": "x"}).status == 404
+    assert items() == before
+
+
+def test_a_form_with_a_new_parameter_is_sent_twice(operator: Browser, tool_id: str, workspace_api: Api) -> None:
+    path = f"/agents/support/tools/{tool_id}/settings"
+    sent = {**controls(operator.open(path)), "fields.2.key": "lang"}
+    assert ["The tool is saved." in operator.post(path, sent).text for _ in range(2)] == [True, True]
+    assert [one["key"] for one in workspace_api.get(f"/v3/tools/{tool_id}").data["fields"]] == [
+        "number",
+        "X-Key",
+        "lang",
+    ]

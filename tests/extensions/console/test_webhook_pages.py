@@ -1,0 +1,114 @@
+"""Operators create, test, pause, rotate and delete webhooks in the console."""
+
+import re
+
+import pytest
+
+from chalicelib.extensions import has
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Answer, Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.moto_tables import snapshot
+
+NEW = {"url": "https://hooks.test/x", "description": "CRM", "events.lead_captured": "on", "events.client_created": "on"}
+SECRET = re.compile(r'<code class="secret" data-copy="Copy" data-copied="Copied">([^<]+)</code>')
+
+
+@pytest.fixture
+def operator(workspace: NewWorkspace, workspace_api: Api) -> Browser:
+    """Return an operator's browser."""
+    browser = Browser(workspace.workspace_id)
+    browser.start_session(key=workspace.workspace_key)
+    return browser
+
+
+@pytest.fixture
+def path(workspace_api: Api) -> str:
+    """Return the path of a webhook's page."""
+    webhook = {"url": "https://hooks.test/x", "events": ["lead_captured"]}
+    return f"/settings/webhooks/{workspace_api.post('/v3/webhooks', {'webhook': webhook}).data['id']}"
+
+
+def secrets(page: Answer) -> list[str]:
+    return SECRET.findall(page.text)
+
+
+def test_a_new_webhook_shows_its_secret_once(operator: Browser, workspace_api: Api) -> None:
+    page = operator.open("/settings/new-webhook")
+    first, again = (operator.submit(page, "/new-webhook", NEW) for _ in range(2))
+    assert "The webhook is created." in first.text and len(secrets(first)) == 1
+    assert secrets(again) == secrets(first)
+    (webhook,) = workspace_api.get("/v3/webhooks").data
+    assert (webhook["url"], webhook["description"]) == ("https://hooks.test/x", "CRM")
+    assert sorted(webhook["events"]) == ["client_created", "lead_captured"]
+    later = operator.open(f"/settings/webhooks/{webhook['id']}")
+    assert later.status == 200 and secrets(first)[0] not in later.text and not secrets(later)
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [({"url": "http://hooks.test"}, "url"), ({"url": ""}, "url"), ({"events.lead_captured": ""}, "events")],
+)
+def test_an_invalid_webhook_is_shown_again(operator: Browser, changed: dict[str, str], field: str) -> None:
+    sent = {**NEW, "events.client_created": "", **changed}
+    refused = operator.submit(operator.open("/settings/new-webhook"), "/new-webhook", sent)
+    assert (refused.status, f'id="wrong-{field}"' in refused.text, 'value="CRM"' in refused.text) == (400, True, True)
+
+
+def test_a_test_is_queued_once_per_form(operator: Browser, path: str, workspace_api: Api) -> None:
+    page = operator.open(path)
+    for _ in range(2):
+        tested = operator.submit(page, path, {"action": "test"})
+        assert "The test event was queued." in tested.text
+    deliveries = workspace_api.get(f"/v3{path.removeprefix('/settings')}/deliveries").data
+    assert [one["type"] for one in deliveries] == ["webhook_test"]
+
+
+def test_a_webhook_pauses_and_resumes(operator: Browser, path: str, workspace_api: Api) -> None:
+    for action, text, is_enabled in (("pause", "is paused", False), ("resume", "sends events again", True)):
+        assert text in operator.submit(operator.open(path), path, {"action": action}).text
+        assert workspace_api.get("/v3/webhooks").data[0]["enabled"] is is_enabled
+
+
+def test_a_rotation_shows_the_new_secret_and_rotates_once_per_form(operator: Browser, path: str) -> None:
+    page = operator.open(path)
+    first, again = (operator.submit(page, path, {"action": "rotate"}) for _ in range(2))
+    assert len(secrets(first)) == 1 and secrets(again) == secrets(first)
+    other = operator.submit(operator.open(path), path, {"action": "rotate"})
+    assert secrets(other) != secrets(first)
+
+
+def test_a_webhook_is_deleted_after_a_question(operator: Browser, path: str, workspace_api: Api) -> None:
+    page = operator.open(path)
+    assert "This cannot be undone." in page.text
+    for _ in range(2):
+        assert "The webhook is deleted." in operator.submit(page, path, {"action": "delete"}).text
+    assert workspace_api.get("/v3/webhooks").data == []
+
+
+@pytest.mark.skipif(not has("feeds"), reason="Pull endpoints need the extension feeds.")
+def test_a_pull_endpoint_can_be_paused_and_deleted(operator: Browser, workspace_api: Api) -> None:
+    webhook = workspace_api.post("/v3/webhooks", {"webhook": {"kind": "pull", "events": ["lead_captured"]}}).data
+    path = f"/settings/webhooks/{webhook['id']}"
+    page = operator.open(path)
+    assert 'value="rotate"' not in page.text and 'value="test"' not in page.text
+    assert "is paused" in operator.submit(page, path, {"action": "pause"}).text
+    assert "is deleted" in operator.submit(page, path, {"action": "delete"}).text
+
+
+@pytest.mark.parametrize("action", ["test", "pause", "resume", "rotate", "delete", "", "nonsense"])
+def test_only_operators_act_on_webhooks(
+    action: str, browser: Browser, operator: Browser, path: str, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    form = re.findall('name="form" value="([^"]+)"', browser.open("/account").text)[0]
+    before = snapshot()
+    assert browser.post(path, {"form": form, "action": action}).status == 403
+    assert operator.post(path, {"form": form, "action": action}).status == 403
+    assert snapshot() == before
+
+
+def test_an_unknown_action_is_an_error(operator: Browser, path: str) -> None:
+    assert operator.submit(operator.open(path), path, {"action": "nonsense"}).status == 400
