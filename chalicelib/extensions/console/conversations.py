@@ -11,7 +11,7 @@ from chalicelib.conversations import listing, transcript
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import bubbles, calls, guard, overview, pages
+from chalicelib.extensions.console import bubbles, calls, guard, inbox, overview, pages
 from chalicelib.extensions.console import conversation_actions as actions
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
@@ -20,7 +20,6 @@ from chalicelib.extensions.console.template_filters import display_name, truncat
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
-_AGENT = "/v3/agents/{agent_id}"
 _FILTERS = ("state", "tag", "origin", "assignedTo", "q")
 STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 MAX_MESSAGES = 100
@@ -28,20 +27,27 @@ _MAX_TAGS = 100  # the maximum number of tags in a form
 _MAX_COLLEAGUE = 60  # the maximum length of a name in the list of up to 500 people
 # The maximum number of variables beside a transcript, and of characters in each.
 _MAX_VARIABLES, _MAX_VARIABLE = 20, 300
-# The maximum number of requests per inbox page. A page may need several, because the person may not see all agents.
-_MAX_INBOX_REQUESTS = 5
 # The maximum number of client pages. A page contains up to 100 clients, or examines 500 clients from all organisations.
 _MAX_COLLEAGUES_REQUESTS = 5
 
 
 @signed_in("/convos")
 def list_conversations(session: Session) -> Response:
-    """List an agent's conversations that match the filters or, with `inbox`, those that are waiting for a person."""
-    query = {name: current_request.query_value(name) for name in ("agent", "inbox", "cursor", *_FILTERS)}
+    """List the waiting conversations, the person's own, or all, and count the first two.
+
+    Without a `tab` in the query, list the waiting conversations, or all if there are filters.
+    """
     titles, has_more = overview.visible_agents(session)
-    query["agent"] = query["agent"] if query["agent"] in titles else next(iter(titles), None)
-    page = _list(session, query) if titles else {"data": []}
+    query = {name: current_request.query_value(name) for name in ("agent", "tab", "inbox", "cursor", *_FILTERS)}
+    query["agent"] = query["agent"] if query["agent"] in titles else None
+    query["tab"] = tab = _tab(session, query)
+    listed = inbox.read(session, inbox.filters_from_request(), query["agent"])
+    page: Any = {"data": listed.conversations.get(tab, [])}
+    if tab == "all":
+        filters = {name: query[name] for name in (*_FILTERS, "cursor")}
+        page = inbox.newest([query["agent"]] if query["agent"] else titles, filters)
     following = query_string({**query, "cursor": page["nextCursor"]}) if page.get("nextCursor") else None
+    is_assigned = any(conversation.get("chatAssignedTo") for conversation in page["data"])
     return guard.page(
         session,
         "conversations.html",
@@ -52,7 +58,27 @@ def list_conversations(session: Session) -> Response:
         titles=titles,
         has_more_agents=has_more,
         states=STATES,
+        max_rows=inbox.MAX_ROWS,
+        here=f"{pages.root()}/{session.workspace_id}/convos{query_string(query)}",
+        colleagues=_colleagues(session)[0] if is_assigned else [],
+        **_tab_values(session, tab, listed),
     )
+
+
+def _tab(session: Session, query: dict[str, Any]) -> str:
+    """Return the tab in the query if the person has it. Operators, who are not clients, have no conversations."""
+    if query["tab"] in _tabs(session):
+        return str(query["tab"])
+    return "all" if not query["inbox"] and any(query[name] for name in ("agent", *_FILTERS)) else "waiting"
+
+
+def _tabs(session: Session) -> tuple[str, ...]:
+    return ("waiting", "all") if session.client_id is None else ("waiting", "mine", "all")
+
+
+def _tab_values(session: Session, tab: str, listed: inbox.Inbox) -> Document:
+    """Return the template variables for the tabs."""
+    return {"tab": tab, "tabs": _tabs(session), "counts": listed.counts, "waiting_count": listed.counts["waiting"]}
 
 
 @signed_in("/convos")
@@ -82,6 +108,8 @@ def _page(
 ) -> Response:
     """Return the page, with a form's error and its submitted values."""
     values = read_transcript(session, agent_id, convo_id)
+    tab = "mine" if session.client_id and current_request.query_value("tab") == "mine" else "waiting"
+    listed = inbox.read(session)
     colleagues, has_more = _colleagues(session)
     done = None if error else submitted.get("action") or current_request.query_value("done")
     return guard.page(
@@ -96,6 +124,9 @@ def _page(
         mid=ids.new_id(),
         done=done if done in actions.ACTIONS else None,
         variables=_variables(values["meta"]),
+        conversations=listed.conversations[tab],
+        titles={},
+        **_tab_values(session, tab, listed),
         **values,
     )
 
@@ -162,29 +193,6 @@ def _before() -> int:
     if not value.isascii() or not value.isdecimal() or len(value) > 5:
         raise errors.Invalid.member("before", "must be a number of messages")
     return int(value)
-
-
-def _list(session: Session, query: dict[str, Any]) -> Any:
-    """Return a page of one agent's conversations, or of all visible agents' waiting conversations."""
-    filters = {name: query[name] for name in (*_FILTERS, "inbox", "cursor")}
-    if not query["inbox"]:
-        return calls.get(f"{_AGENT}/convos", filters, agent_id=query["agent"])
-    return _waiting(session, filters)
-
-
-def _waiting(session: Session, filters: dict[str, Any]) -> Any:
-    """Return a page of the visible agents' waiting conversations. Skip inbox pages that contain only other agents."""
-    page = {"nextCursor": filters["cursor"]}
-    for _ in range(_MAX_INBOX_REQUESTS):
-        page = calls.get("/v3/convos", {**filters, "state": STATES[0], "cursor": page["nextCursor"]})
-        own = [
-            conversation
-            for conversation in page["data"]
-            if session.agent_ids is None or conversation["agentId"] in session.agent_ids
-        ]
-        if own or not page.get("nextCursor"):
-            break
-    return {**page, "data": own}
 
 
 def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:

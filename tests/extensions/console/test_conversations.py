@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from chalicelib.extensions.console import bubbles, conversations, sessions
+from chalicelib.extensions.console import bubbles, conversations, inbox, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.builders import PART_ITEMS, state_body
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser, live_path
 from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.test_inbox import names_in, tab_counts
 
 CONVO = "/convos/support/ann"
 
@@ -75,14 +76,19 @@ def test_a_transcript_shows_the_texts_of_parts(signed_in: Browser, workspace_api
     assert "reasoning" not in page and "tool_use" not in page
 
 
-def test_the_inbox_looks_past_what_waits_at_agents_of_others(signed_in: Browser, workspace_api: Api) -> None:
+def test_the_inbox_looks_past_what_waits_at_agents_of_others(
+    signed_in: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
     body = state_body("Hello?") | {"metadata": {"state": "requested_chat"}}
     for number in range(30):
         assert workspace_api.post(f"/agents/other/interact/{number}/state", body).status == 200
     assert "Ann Jansen" in signed_in.open("/convos?inbox=true").text
     for number in range(30, 110):
         assert workspace_api.post(f"/agents/other/interact/{number}/state", body).status == 200
-    assert "Search older entries" in signed_in.open("/convos?inbox=true").text
+    answer = signed_in.open("/convos?inbox=true")
+    assert "Ann Jansen" in answer.text and tab_counts(answer) == ["1", "0"]
+    monkeypatch.setattr(inbox, "_MAX_REQUESTS", 1)
+    assert tab_counts(signed_in.open("/convos")) == ["1+", "0+"]
 
 
 def test_waiting_lists_only_what_waits_and_the_overview_the_longest_waits(
@@ -93,10 +99,10 @@ def test_waiting_lists_only_what_waits_and_the_overview_the_longest_waits(
         state = ("requested_chat", "human-chatting")[number % 2]
         body = state_body("Hello?") | {"metadata": {"userName": f"Visitor {number}.", "state": state}}
         assert workspace_api.post(f"/agents/support/interact/{number}/state", body).status == 200
-    inbox = signed_in.open("/convos?inbox=true").text
-    assert re.findall(r"<strong>([^<]*)</strong>", inbox) == [
-        "Visitor 10.", "Visitor 8.", "Visitor 6.", "Visitor 4.", "Visitor 2.", "Visitor 0.", "Ann Jansen",
-    ]  # fmt: skip
+    for path in ("/convos", "/convos?inbox=true", "/convos?tab=waiting", "/convos?tab=unknown"):
+        assert names_in(signed_in.open(path)) == [
+            "Ann Jansen", "Visitor 0.", "Visitor 2.", "Visitor 4.", "Visitor 6.", "Visitor 8.", "Visitor 10.",
+        ]  # fmt: skip
     waits = signed_in.open("/overview").text.partition('class="rows"')[2].partition("</ul>")[0]
     assert re.findall(r"<strong>([^<]*)</strong>", waits) == [
         "Ann Jansen", "Visitor 0.", "Visitor 2.", "Visitor 4.", "Visitor 6.",
@@ -401,7 +407,7 @@ def test_who_has_a_name_that_shows_nothing_is_called_otherwise(
     workspace_api.post("/agents/support/interact/ann/state", named)
     workspace_api.post("/v2/agents/support", {"title": blank})
     workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "name": blank, "email": "lea@example.com"}})
-    assert "<strong>ann@example.com</strong>" in signed_in.open("/convos").text
+    assert "<strong>ann@example.com</strong>" in signed_in.open("/convos?tab=all").text
     assert "<h1>ann@example.com</h1>" in signed_in.open(CONVO).text
     assert "<strong>support</strong>" in signed_in.open("/agents").text
     assert '<th scope="row">No name</th>' in signed_in.open("/leads").text

@@ -19,7 +19,7 @@ LIVE = "live"
 PAGES = {
     "/overview": "/console/overview",
     "/convos": "/console/convos",
-    "/convos?inbox=true": "/console/convos?inbox=true",
+    "/convos?tab=all": "/console/convos?tab=all",
     "/convos/support/ann-0": "/console/convos/{agent}/{id}",
     LIVE: "poll of /console/convos/{agent}/{id}",
     "/analytics": "/console/analytics",

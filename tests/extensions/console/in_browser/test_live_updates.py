@@ -316,6 +316,17 @@ def test_a_deleted_conversation_stops_the_updates(person: Person, run: Run) -> N
     notice(person, "This conversation is no longer available.")
 
 
+def test_the_list_and_the_number_in_the_title_follow_the_inbox(person: Person, run: Run) -> None:
+    person.open("/convos")
+    waiting = int(person.find("[data-waiting]").text)
+    converse(run, "new", {"userName": "Nora New", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    person.sees("Nora New")
+    assert person.driver.title == f"({waiting + 1}) Conversations"
+    assert person.find("[data-waiting]").text == person.find(".tabs .count").text == str(waiting + 1)
+    assert person.find(".inbox time").text == "now" and person.find(".inbox time").get_attribute("title")
+    ask(run, "PATCH", "/v3/agents/support/convos/new", {"conversation": {"state": "ended_chat"}})
+
+
 def test_a_page_sends_few_requests_in_a_silent_hour(run: Run) -> None:
     converse(run, "live", {"userName": "Ann"}, [{"item": {"text": "Hello"}}])
     with chromium.started() as driver:

@@ -19,7 +19,8 @@ from tests.reliability.runs import Run
 from tests.selection import each_value_once, first_case, whole
 
 OTHER_PAGES = (
-    "/convos?inbox=true",
+    "/convos?tab=all",
+    "/convos?tab=mine",
     "/convos?q=nobody",
     "/convos/support/all",
     "/convos/support/one-1",

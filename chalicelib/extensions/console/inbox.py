@@ -1,0 +1,116 @@
+"""The inbox: the conversations that are waiting for or with a person, and the newest conversations of all agents."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from chalicelib import storage
+from chalicelib.conversations import listing, store
+from chalicelib.conversations.filters import Filters
+from chalicelib.conversations.rows import ConversationRow
+from chalicelib.extensions.console import calls
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request, parameters
+from chalicelib.storage import Document, split_key
+
+WAITING = "requested_chat"
+MAX_ROWS = 50  # the maximum number of conversations on a page
+# The inbox entries per request, and the maximum number of requests to count them.
+_PORTION, _MAX_REQUESTS = 100, 10
+_MAX_COUNT = 99
+_MAX_AGENTS = 10  # the maximum number of agents whose conversations are merged into one list
+_LOWEST = "0"  # sorts before all inbox positions
+_ANY = Filters(None, None, {}, None, None, 0, "")
+
+
+class Inbox(NamedTuple):
+    """The first 50 waiting conversations and the person's own, the longest wait first, and the number of each.
+
+    A count is a text: above 99 it is `99+`. If only a part of the inbox was counted, `+` follows the number.
+    """
+
+    conversations: dict[str, list[Document]]
+    counts: dict[str, str]
+
+
+def filters_from_request() -> Filters:
+    """Return the filters `q` and `tag` from the page's query string. Empty values are ignored. Raise Invalid."""
+    tag = parameters.text("tag") if current_request.query_value("tag") else None
+    return _ANY._replace(tag=tag, text=parameters.optional_search_text("q"))
+
+
+def read(session: Session, conditions: Filters = _ANY, agent_id: str | None = None) -> Inbox:
+    """Return the visible agents' inbox. The conditions and the agent limit the lists, but not the counts.
+
+    This costs one request per 100 inbox entries, up to 1,000 entries.
+    """
+    conversations: dict[str, list[Document]] = {"waiting": [], "mine": []}
+    counts, has_more = dict.fromkeys(conversations, 0), False
+    for rows, has_more in _portions(session, [_PORTION] * _MAX_REQUESTS):  # noqa: B007
+        for row in rows:
+            record = _record(row)
+            for tab in _tabs(session, record):
+                counts[tab] += 1
+                if agent_id in (None, record["agentId"]) and conditions.match(row, record):
+                    conversations[tab].append(record)
+    shown = {tab: records[:MAX_ROWS] for tab, records in conversations.items()}
+    return Inbox(shown, {tab: _count_text(count, has_more) for tab, count in counts.items()})
+
+
+def longest_waits(session: Session, limit: int) -> list[Document]:
+    """Return up to `limit` conversations waiting for a person, the longest wait first, with `ID` and `agentId`.
+
+    A wait begins at the conversation's latest change. This costs one request for the first `limit` inbox entries, plus
+    one per 100 further entries, up to 1,000. Entries that are with a person or of other agents are skipped.
+    """
+    conversations: list[Document] = []
+    for rows, _ in _portions(session, [limit + 1, *[_PORTION] * _MAX_REQUESTS]):
+        conversations += [record for record in map(_record, rows) if "waiting" in _tabs(session, record)]
+        if len(conversations) >= limit:
+            break
+    return conversations[:limit]
+
+
+def newest(agent_ids: Iterable[str], query: dict[str, Any]) -> dict[str, Any]:
+    """Return a page of agents' conversations that match the filters in `query`, the latest activity first.
+
+    Only one agent's list has a `nextCursor`. Of several agents, the first ten are read. Each costs two requests.
+    """
+    chosen = [*agent_ids][:_MAX_AGENTS]
+    pages = [calls.get("/v3/agents/{agent_id}/convos", query, agent_id=agent_id) for agent_id in chosen]
+    found = [record for page in pages for record in page["data"]]
+    following = pages[0].get("nextCursor") if len(pages) == 1 else None
+    return {"data": sorted(found, key=lambda record: -record["lastModified"])[:MAX_ROWS], "nextCursor": following}
+
+
+def _tabs(session: Session, record: Document) -> list[str]:
+    """Return the tabs that list a conversation of the inbox."""
+    if store.has_expired(record):
+        return []
+    is_mine = session.client_id is not None and record.get("chatAssignedTo") == session.client_id
+    return [*(["waiting"] if record.get("state") == WAITING else []), *(["mine"] if is_mine else [])]
+
+
+def _record(row: ConversationRow) -> Document:
+    """Return an entry's metadata, with `ID` and `agentId`."""
+    agent_id, conversation_id = split_key(row.agent)[1], split_key(row.conversation)[2]
+    return {**store.read_metadata(row), "ID": conversation_id, "agentId": agent_id}
+
+
+def _count_text(count: int, has_more: bool) -> str:
+    return f"{min(count, _MAX_COUNT)}{'+' if has_more or count > _MAX_COUNT else ''}"
+
+
+def _portions(session: Session, sizes: list[int]) -> Iterator[tuple[list[ConversationRow], bool]]:
+    """Yield the visible agents' inbox entries, the oldest change first, with whether more entries may follow.
+
+    Each portion costs one request, plus one if it contains entries whose metadata is too long for the index.
+    """
+    after = _LOWEST
+    for size in sizes:
+        condition = ConversationRow.activity > after
+        entries = storage.query(ConversationRow, session.workspace_id, condition, index="by_activity", limit=size)
+        visible = [row for row in entries if session.agent_ids is None or split_key(row.agent)[1] in session.agent_ids]
+        yield listing.with_metadata(visible), len(entries) == size
+        if len(entries) < size:
+            return
+        after = entries[-1].activity

@@ -1,0 +1,110 @@
+"""The inbox in the console: the tabs with their counts, the rows, and the list beside a transcript."""
+
+import re
+
+import pytest
+
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Answer, Api
+from tests.builders import state_body
+from tests.conftest import PassTime
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+
+
+@pytest.fixture
+def signed_in(browser: Browser, workspace_api: Api) -> Browser:
+    """Return the browser of a client who sees two agents."""
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": ["support", "sales"]})
+    workspace_api.post("/v2/agents/sales", {"title": "Sales desk"})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    return browser
+
+
+def converse(api: Api, agent_id: str, name: str, state: str | None, assignee: str | None = None) -> None:
+    """Create a conversation whose id is the visitor's name."""
+    body = state_body(f"Hello from {name}") | {"metadata": {"userName": name, **({"state": state} if state else {})}}
+    assert api.post(f"/agents/{agent_id}/interact/{name}/state", body).status == 200
+    if assignee:
+        to = {"assignToUserId": assignee, "state": state}
+        assert api.post(f"/v3/agents/{agent_id}/convos/{name}/assign", to).status == 200
+
+
+def names_in(page: Answer) -> list[str]:
+    """Return the names in the list of conversations, in order."""
+    return re.findall(r"<strong>([^<]*)</strong>", page.text)
+
+
+def tab_counts(page: Answer) -> list[str]:
+    """Return the numbers at the tabs Waiting and Mine."""
+    return re.findall(r' <span class="count">([^<]*)</span>', page.text)
+
+
+def test_the_tabs_list_and_count_the_conversations_of_all_agents(
+    signed_in: Browser, workspace: NewWorkspace, workspace_api: Api, pass_time: PassTime
+) -> None:
+    for name, agent_id, state, assignee in (
+        ("Ann", "support", "requested_chat", None),
+        ("Bea", "sales", "human-chatting", "bo"),
+        ("Cor", "sales", "requested_chat", "bo"),
+        ("Dov", "support", "ended_chat", "bo"),
+        ("Eve", "sales", "ai-chatting", None),
+        ("Fay", "other", "requested_chat", "bo"),
+    ):
+        pass_time(60)
+        converse(workspace_api, agent_id, name, state, assignee)
+    for tab, names in (
+        ("waiting", ["Ann", "Cor"]),
+        ("mine", ["Bea", "Cor"]),
+        ("all", ["Eve", "Dov", "Cor", "Bea", "Ann"]),
+    ):
+        page = signed_in.open(f"/convos?tab={tab}")
+        assert (names_in(page), tab_counts(page)) == (names, ["2", "2"])
+    assert names_in(signed_in.open("/convos?q=hello from c")) == ["Cor"]
+    filtered = signed_in.open("/convos?tab=waiting&agent=support&q=HELLO&tag=")
+    assert (names_in(filtered), tab_counts(filtered)) == (["Ann"], ["2", "2"])
+    assert "No conversations match" in signed_in.open("/convos?tab=mine&tag=refund").text
+    assert signed_in.open(f"/convos?tab=mine&q={'x' * 201}").status == 400
+    operator = Browser(workspace.workspace_id)
+    operator.start_session(key=workspace.workspace_key)
+    page = operator.open("/convos?tab=mine")  # an operator is not a client
+    assert (names_in(page), tab_counts(page)) == (["Ann", "Cor", "Fay"], ["3"])
+
+
+def test_a_row_shows_the_agent_the_assignee_and_a_long_wait(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    workspace_api.post("/v2/clients/bo", {"name": "Bo de Vries"})
+    converse(workspace_api, "sales", "Ann", "requested_chat", "bo")
+    pass_time(3_600)
+    page = signed_in.open("/convos").text
+    assert 'class="of">Sales desk<' in page and 'title="Assigned to Bo de Vries"' in page and ">BV<" in page
+    assert "Hello from Ann" in page and 'data-as="ago">' in page and "Over 1 hour" not in page
+    pass_time(1)
+    page = signed_in.open("/convos").text
+    assert '<li class="waits">' in page and "Over 1 hour" in page
+
+
+def test_the_list_is_beside_the_transcript_and_the_title_has_the_number(signed_in: Browser, workspace_api: Api) -> None:
+    converse(workspace_api, "support", "Ann", "requested_chat")
+    converse(workspace_api, "sales", "Bea", "human-chatting", "bo")
+    page = signed_in.open("/convos/support/Ann")
+    assert (names_in(page), tab_counts(page)) == (["Ann"], ["1", "1"])
+    assert '/convos/support/Ann" aria-current="true"' in page.text
+    page = signed_in.open("/convos/support/Ann?tab=mine")
+    assert names_in(page) == ["Bea"] and '/convos/sales/Bea?tab=mine"' in page.text
+    for path in ("/convos", "/convos/support/Ann"):
+        assert "<title>(1) " in signed_in.open(path).text
+    assert re.search(r"data-waiting title=\"[^\"]*\">1</span>", page.text)
+    workspace_api.patch("/v3/agents/support/convos/Ann", {"conversation": {"state": "ended_chat"}})
+    page = signed_in.open("/convos")
+    assert "<title>Conversations</title>" in page.text and "hidden>0</span>" in page.text
+
+
+@pytest.mark.parametrize(("number", "text"), [(99, "99"), (100, "99+")])
+def test_a_count_ends_at_99(signed_in: Browser, workspace_api: Api, number: int, text: str) -> None:
+    for one in range(number):
+        converse(workspace_api, "support", f"Visitor-{one}", "requested_chat")
+    page = signed_in.open("/convos")
+    assert (tab_counts(page), len(names_in(page))) == ([text, "0"], 50)
+    assert "Only the first 50 are shown." in page.text
