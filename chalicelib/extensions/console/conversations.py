@@ -72,6 +72,11 @@ def _tab(session: Session, query: dict[str, Any]) -> str:
     return "all" if not query["inbox"] and any(query[name] for name in ("agent", *_FILTERS)) else "waiting"
 
 
+def _open_tab(session: Session) -> str:
+    """Return the tab beside a transcript."""
+    return "mine" if session.client_id and current_request.query_value("tab") == "mine" else "waiting"
+
+
 def _tabs(session: Session) -> tuple[str, ...]:
     return ("waiting", "all") if session.client_id is None else ("waiting", "mine", "all")
 
@@ -100,7 +105,8 @@ def submit_action(session: Session, agent_id: str, convo_id: str) -> Response:
         return _page(session, agent_id, convo_id, fields, error)
     if fields["action"] != "reply" and fields.get("text"):  # keep a draft, which a redirect would lose
         return _page(session, agent_id, convo_id, fields)
-    return pages.redirect(f"/{session.workspace_id}/convos/{agent_id}/{convo_id}?done={fields['action']}")
+    query = query_string({"done": fields["action"], "tab": current_request.query_value("tab") and _open_tab(session)})
+    return pages.redirect(f"/{session.workspace_id}/convos/{agent_id}/{convo_id}{query}")
 
 
 def _page(
@@ -108,7 +114,7 @@ def _page(
 ) -> Response:
     """Return the page, with a form's error and its submitted values."""
     values = read_transcript(session, agent_id, convo_id)
-    tab = "mine" if session.client_id and current_request.query_value("tab") == "mine" else "waiting"
+    tab = _open_tab(session)
     listed = inbox.read(session)
     colleagues, has_more = _colleagues(session)
     done = None if error else submitted.get("action") or current_request.query_value("done")

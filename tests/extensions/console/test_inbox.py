@@ -93,8 +93,12 @@ def test_the_list_is_beside_the_transcript_and_the_title_has_the_number(signed_i
     assert '/convos/support/Ann" aria-current="true"' in page.text
     page = signed_in.open("/convos/support/Ann?tab=mine")
     assert names_in(page) == ["Bea"] and '/convos/sales/Bea?tab=mine"' in page.text
+    page = signed_in.submit(page, "/convos/support/Ann?tab=mine", {"action": "take"})
+    assert sorted(names_in(page)) == ["Ann", "Bea"]  # the page after an action keeps the tab
+    workspace_api.patch("/v3/agents/support/convos/Ann", {"conversation": {"state": "requested_chat"}})
     for path in ("/convos", "/convos/support/Ann"):
-        assert "<title>(1) " in signed_in.open(path).text
+        page = signed_in.open(path)
+        assert "<title>(1) " in page.text
     assert re.search(r"data-waiting title=\"[^\"]*\">1</span>", page.text)
     workspace_api.patch("/v3/agents/support/convos/Ann", {"conversation": {"state": "ended_chat"}})
     page = signed_in.open("/convos")

@@ -327,6 +327,31 @@ def test_the_list_and_the_number_in_the_title_follow_the_inbox(person: Person, r
     ask(run, "PATCH", "/v3/agents/support/convos/new", {"conversation": {"state": "ended_chat"}})
 
 
+def test_keys_move_through_the_list_and_do_nothing_in_a_field(person: Person, run: Run) -> None:
+    converse(run, "next", {"userName": "Nora Next", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    person.open("/convos")
+    names = [one.text for one in person.driver.find_elements(By.CSS_SELECTOR, ".inbox strong")]
+
+    def press(keys: str) -> str:
+        person.driver.switch_to.active_element.send_keys(keys)
+        return str(person.driver.execute_script("return document.activeElement.querySelector('strong')?.innerText"))
+
+    assert [press(key) for key in "jjkk"] == [names[0], names[1], names[0], names[0]]
+    press("?")
+    assert person.find("dialog").is_displayed()
+    press("j" + Keys.ESCAPE)
+    assert not person.find("dialog").is_displayed()
+    press("/")
+    press("jk?")
+    assert person.find("#q").get_attribute("value") == "jk?" and not person.find("dialog").is_displayed()
+    person.find("#q").clear()
+    person.open("/convos/support/next")
+    person.find("body").send_keys("e")
+    assert person.driver.switch_to.active_element.get_attribute("value") == "end"
+    person.leave(person.driver.switch_to.active_element)
+    person.sees("The conversation has ended.")
+
+
 def test_a_page_sends_few_requests_in_a_silent_hour(run: Run) -> None:
     converse(run, "live", {"userName": "Ann"}, [{"item": {"text": "Hello"}}])
     with chromium.started() as driver:
