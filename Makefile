@@ -18,7 +18,7 @@ endif
 # The Python client and the agent frameworks need Python 3.11 or newer. Without them, their tests are skipped.
 FRAMEWORKS := $(shell $(PYTHON) -c "import sys; sys.version_info >= (3, 11) and print('install-frameworks')")
 
-.PHONY: help run demo test test-all test-rest test-long test-extensions test-browser check format bench bench-quick rehearse deploy verify adopt restore destroy client client-typescript install install-app install-run install-engine install-bench install-frameworks require-python lock clean
+.PHONY: help run demo test test-all test-rest test-others test-long test-extensions test-browser check format bench bench-quick rehearse deploy verify adopt restore destroy client client-typescript install install-app install-run install-engine install-bench install-frameworks require-python lock clean
 
 help:  # the first target, so that a bare `make` prints this list
 	@echo "make run [PORT=8000] [STATE=.local]   run the service on this machine"
@@ -71,6 +71,10 @@ test-rest: install $(FRAMEWORKS)
 # Run every test on unmodified moto (tests/fast_moto.py).
 test-long: install $(FRAMEWORKS)
 	$(PYTEST) --plain-moto $(ARGS)
+
+# Everything else that .ci/run checks, with the quick browser tests.
+test-others:
+	@$(MAKE) rehearse test-browser test-extensions check ARGS='-m "not whole and not long"'
 
 # Test copies of the source tree. ARGS="--only none" tests one copy. ARGS="--without each --rehearse" runs all tests
 # and a rehearsed deployment without each extension.
