@@ -121,7 +121,7 @@ def test_a_person_finds_the_conversation_of_a_lead(person: Person, run: Run) -> 
     person.fill("q", "jansen")
     person.press("Show")
     person.press("Find the conversation")
-    assert [one.text for one in person.driver.find_elements("css selector", ".rows strong")] == ["Ann Jansen"]
+    assert [one.text for one in person.driver.find_elements("css selector", ".inbox strong")] == ["Ann Jansen"]
     ask(run, "DELETE", f"/v3/leads/{created}")
 
 
