@@ -174,7 +174,7 @@ def test_a_person_sees_the_leads_of_their_agents(signed_in: Browser) -> None:
         for page in (signed_in.open(f"/leads{path}"), signed_in.open(f"/leads.csv{path}")):
             assert page.status == 200
             assert "Ann of support" in page.text and "Ann of other" not in page.text
-    assert "/convos?agent=support&amp;q=a%40b.test" in signed_in.open("/leads").text
+    assert "/convos?tab=all&amp;agent=support&amp;q=a%40b.test" in signed_in.open("/leads").text
     for path in ("?q=nobody", "?to=2026-01-01"):
         assert "No leads match" in signed_in.open(f"/leads{path}").text
     assert signed_in.open("/leads?from=2026-02-02&to=2026-02-01").status == 400
