@@ -23,8 +23,8 @@ class Page:
         self.url = url
 
     def open(self) -> "Page":
-        """Open the service's root and wait for the first operation."""
-        self.driver.get(self.url)
+        """Open the documentation and wait for the first operation."""
+        self.driver.get(f"{self.url}/docs")
         self.find(".opblock-summary-control")
         return self
 
