@@ -69,7 +69,7 @@ def test_a_repeated_message_takes_nothing_over_again(waiting: Api) -> None:
 def test_a_message_of_an_unknown_client_changes_nothing(waiting: Api) -> None:
     Api(workspaces.create("Rival").workspace_key).post("/v2/clients/eve", {"name": "Eve"})
     before = waiting.get(CONVERSATION).data
-    for client_id in ("eve", "nobody"):
+    for client_id in ("eve", "unknown"):
         refused(write(waiting, "m1", assignToUserId=client_id), 404)
     assert waiting.get(CONVERSATION).data == before
 

@@ -29,7 +29,7 @@ def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> 
 def new_reply(session: Session, fields: dict[str, str]) -> Document:
     """Return the request body for a reply form. The reply takes over the conversation. Raise Invalid for an empty text.
 
-    An operator is not a client, so an operator's reply assigns the conversation to nobody.
+    Operators are not clients, so their replies change only the state.
     """
     takeover = {"assignToUserId": session.client_id} if session.client_id else {"state": conversations.WITH_PERSON}
     return {"messages": [_new_message(session, fields)], **takeover}

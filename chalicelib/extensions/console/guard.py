@@ -186,7 +186,7 @@ def _redirect_to_sign_in(workspace: str, values: dict[str, str]) -> Response:
 
 
 def _page_of_request(values: dict[str, str]) -> str:
-    """Return the requested page below the workspace, with its query. A form without a page of its own has none."""
+    """Return the path and query of the requested page. Return an empty string for a form that has no page."""
     request = current_request.request()
     if "GET" not in routes.current_app.routes[request.path] or request.path.endswith(_PARTS):
         return ""

@@ -66,7 +66,7 @@ def _content(role: str, text: str) -> list[Document]:
 
 
 def _mid(items: Sequence[Document], index: int) -> Document:
-    """Return the item's id as `mid`, or no member if the item has no id of its own."""
+    """Return `{"mid": id}`, or an empty object if the item has no id."""
     mid = items[index].get("id")
     if mid in (None, "", _PLACEHOLDER):
         return {}
