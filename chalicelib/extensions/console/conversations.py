@@ -5,7 +5,7 @@ from typing import Any
 
 from chalice.app import Response
 
-from chalicelib import errors, ids, storage
+from chalicelib import errors, extensions, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations import listing, transcript
 from chalicelib.conversations import store as conversations
@@ -38,15 +38,15 @@ def list_conversations(session: Session) -> Response:
     Without a `tab` in the query, list the waiting conversations, or all if there are filters.
     """
     titles, has_more = overview.visible_agents(session)
-    query = {name: current_request.query_value(name) for name in ("agent", "tab", "inbox", "cursor", *_FILTERS)}
+    query = {name: current_request.query_value(name) for name in ("agent", "tab", "inbox", "cursor", "to", *_FILTERS)}
     query["agent"] = query["agent"] if query["agent"] in titles else None
     query["tab"] = tab = _tab(session, query)
     listed = inbox.read(session, inbox.filters_from_request(), query["agent"])
     page: Any = {"data": listed.conversations.get(tab, [])}
     if tab == "all":
-        filters = {name: query[name] for name in (*_FILTERS, "cursor")}
-        page = inbox.newest([query["agent"]] if query["agent"] else titles, filters)
-    following = query_string({**query, "cursor": page["nextCursor"]}) if page.get("nextCursor") else None
+        page = _all(query, titles)
+    rest = {"cursor": page.get("nextCursor"), "to": page.get("searchedUntil")}
+    following = query_string({**query, **rest}) if any(rest.values()) else None
     is_assigned = any(conversation.get("chatAssignedTo") for conversation in page["data"])
     return guard.page(
         session,
@@ -58,11 +58,22 @@ def list_conversations(session: Session) -> Response:
         titles=titles,
         has_more_agents=has_more,
         states=STATES,
+        searched_until=page.get("searchedUntil"),
+        is_searched="searchedUntil" in page,
         max_rows=inbox.MAX_ROWS,
         here=f"{pages.root()}/{session.workspace_id}/convos{query_string(query)}",
         colleagues=_colleagues(session)[0] if is_assigned else [],
         **_tab_values(session, tab, listed),
     )
+
+
+def _all(query: dict[str, Any], titles: dict[str, str]) -> Any:
+    """Return a page of all conversations. In one agent's conversations, `q` also searches ids and messages."""
+    agent_ids = [query["agent"]] if query["agent"] else [*titles]
+    filters = {name: query[name] for name in (*_FILTERS, "cursor", "to")}
+    if query["q"] and len(agent_ids) == 1 and extensions.has("transcripts"):
+        return inbox.search(agent_ids[0], filters)
+    return inbox.newest(agent_ids, filters)
 
 
 def _tab(session: Session, query: dict[str, Any]) -> str:

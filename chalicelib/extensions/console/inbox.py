@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from chalicelib import storage
+from chalicelib import errors, storage
 from chalicelib.conversations import listing, store
 from chalicelib.conversations.filters import Filters
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.extensions.console import calls
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.template_filters import text_of
 from chalicelib.http import current_request, parameters
 from chalicelib.storage import Document, split_key
 
@@ -80,6 +81,36 @@ def newest(agent_ids: Iterable[str], query: dict[str, Any]) -> dict[str, Any]:
     found = [record for page in pages for record in page["data"]]
     following = pages[0].get("nextCursor") if len(pages) == 1 else None
     return {"data": sorted(found, key=lambda record: -record["lastModified"])[:MAX_ROWS], "nextCursor": following}
+
+
+def search(agent_id: str, query: dict[str, Any]) -> dict[str, Any]:
+    """Return the newest conversations that match the filters in `query`, or whose id or messages match `q`.
+
+    This needs the extension `transcripts`. `searchedUntil` is the Unix time down to which messages were searched, or
+    None if all were. The next page continues before it. The id and the messages cost at least two requests each.
+    """
+    listed = newest([agent_id], query)["data"]
+    period = {"q": query["q"], "to": query["to"], "limit": MAX_ROWS}
+    searched = calls.get("/v3/agents/{agent_id}/convos/search", period, agent_id=agent_id)
+    matching = [{**record, "lastMessage": text_of(record["messages"][0].get("item"))} for record in searched["data"]]
+    found = {record["ID"]: record for record in (*_with_id(agent_id, query["q"]), *listed)}
+    for record in matching:
+        if query["state"] in (None, "", record.get("state")) and (
+            not query["tag"] or query["tag"] in (record.get("tags") or ())
+        ):
+            found.setdefault(record["ID"], record)
+    until = searched["searchedUntil"] if searched["hasMore"] else None
+    ordered = sorted(found.values(), key=lambda record: -record["lastModified"])
+    return {"data": ordered[:MAX_ROWS], "searchedUntil": until}
+
+
+def _with_id(agent_id: str, conversation_id: str) -> list[Document]:
+    """Return the conversation with this id, if there is one."""
+    path = "/v3/agents/{agent_id}/convos/{convo_id}"
+    try:
+        return [calls.get(path, agent_id=agent_id, convo_id=conversation_id)["data"]]
+    except (errors.NotFound, errors.Invalid):
+        return []
 
 
 def _tabs(session: Session, record: Document) -> list[str]:
