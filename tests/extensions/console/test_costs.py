@@ -10,7 +10,7 @@ from tests.capacity import metered
 from tests.extensions.console.browser import Browser, live_path
 from tests.extensions.console.conftest import PASSWORD
 
-extensions.require("history", "reports")
+extensions.require("history", "reports", "transcripts")
 
 from tests.extensions.console.stored_counts import count
 
@@ -20,6 +20,7 @@ PAGES = {
     "/overview": "/console/overview",
     "/convos": "/console/convos",
     "/convos?tab=all": "/console/convos?tab=all",
+    "/convos?tab=all&agent=support&q=know": "/console/convos?tab=all&agent={id}&q={text}",
     "/convos/support/ann-0": "/console/convos/{agent}/{id}",
     LIVE: "poll of /console/convos/{agent}/{id}",
     "/analytics": "/console/analytics",
