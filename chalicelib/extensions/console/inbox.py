@@ -93,14 +93,14 @@ def search(agent_id: str, query: dict[str, Any]) -> dict[str, Any]:
     period = {"q": query["q"], "to": query["to"], "limit": MAX_ROWS}
     searched = calls.get("/v3/agents/{agent_id}/convos/search", period, agent_id=agent_id)
     matching = [{**record, "lastMessage": text_of(record["messages"][0].get("item"))} for record in searched["data"]]
-    found = {record["ID"]: record for record in (*_with_id(agent_id, query["q"]), *listed)}
+    records = {record["ID"]: record for record in (*_with_id(agent_id, query["q"]), *listed)}
     for record in matching:
         if query["state"] in (None, "", record.get("state")) and (
             not query["tag"] or query["tag"] in (record.get("tags") or ())
         ):
-            found.setdefault(record["ID"], record)
+            records.setdefault(record["ID"], record)
     until = searched["searchedUntil"] if searched["hasMore"] else None
-    ordered = sorted(found.values(), key=lambda record: -record["lastModified"])
+    ordered = sorted(records.values(), key=lambda record: -record["lastModified"])
     return {"data": ordered[:MAX_ROWS], "searchedUntil": until}
 
 
