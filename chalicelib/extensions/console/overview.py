@@ -14,6 +14,7 @@ from chalicelib.ids import IDENTIFIER
 from chalicelib.storage import Document
 
 _counts = LazyModule("chalicelib.extensions.console.overview_counts")
+_steps = LazyModule("chalicelib.extensions.console.first_steps")
 MAX_AGENTS = 50
 _MAX_WAITING = 5
 
@@ -30,8 +31,10 @@ def read_overview(session: Session) -> Response:
     """Show the conversations waiting for a person and, with the reports extension, the counts for the last 30 days.
 
     Besides the requests for the agents and the inbox, the page costs two per agent if the reports extension is enabled.
+    For an operator of an almost empty workspace, the first steps cost up to three more.
     """
     titles, has_more = visible_agents(session)
+    counts = _counts.read(session, titles) if extensions.has("reports") else {"report": None}
     return guard.page(
         session,
         "overview.html",
@@ -39,7 +42,8 @@ def read_overview(session: Session) -> Response:
         waiting=inbox.longest_waits(session, _MAX_WAITING),
         titles=titles,
         has_more_agents=has_more,
-        **(_counts.read(session, titles) if extensions.has("reports") else {"report": None}),
+        steps=_steps.read(session, titles, counts["report"]),
+        **counts,
     )
 
 

@@ -173,7 +173,7 @@ def test_what_operators_see_passes_the_same_checks(stranger: Person) -> None:
     stranger.find("summary").click()
     stranger.fill("key", stranger.run.credentials["workspace_key"])
     stranger.leave(stranger.driver.find_elements("css selector", "details button")[0])
-    for path in ("/agents", "/settings", "/settings/orgs/acme"):
+    for path in ("/agents", "/agents/support/try", "/settings", "/settings/new-org", "/settings/orgs/acme"):
         for scheme in ("light", "dark"):
             stranger.open(path)
             check(stranger, scheme)

@@ -1,0 +1,57 @@
+"""The first steps that the overview shows an operator while the workspace is almost empty."""
+
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from chalicelib.extensions.console import calls, trials
+from chalicelib.extensions.console.sessions import Session
+
+# With more agents or conversations, the workspace is in use, and the overview shows no steps.
+_FEW_AGENTS, _FEW_CONVERSATIONS = 3, 10
+
+
+class FirstStep(NamedTuple):
+    """A step: its name, the page on which it is done, or an empty text if it is too early, and whether it is done."""
+
+    name: str
+    page: str
+    is_done: bool
+
+
+def read(session: Session, titles: dict[str, str], report: Any) -> list[FirstStep]:
+    """Return the four steps for an operator, or none if all are done or the workspace is in use.
+
+    This costs up to three requests: the first agent's newest conversations, a person, and an organisation.
+    """
+    is_used = report is not None and report["totals"]["conversations"] >= _FEW_CONVERSATIONS
+    if session.client_id is not None or len(titles) > _FEW_AGENTS or is_used:
+        return []
+    first = next(iter(titles), None)
+    conversations = _conversations(first) if first else []
+    if len(conversations) >= _FEW_CONVERSATIONS:
+        return []
+    own = f"/agents/{quote(first, safe='')}" if first else ""
+    is_on_site = any(not conversation["ID"].startswith(trials.PREFIX) for conversation in conversations)
+    steps = [
+        FirstStep("agent", own or "/new-agent", bool(first)),
+        FirstStep("try", own and f"{own}/try", bool(conversations)),
+        FirstStep("site", own and f"{own}#install", is_on_site),
+        _colleague(),
+    ]
+    return [] if all(step.is_done for step in steps) else steps
+
+
+def _conversations(agent_id: str) -> list[Any]:
+    page = calls.get("/v3/agents/{agent_id}/convos", {"limit": _FEW_CONVERSATIONS}, agent_id=agent_id)
+    return list(page["data"])
+
+
+def _colleague() -> FirstStep:
+    """Return the last step. People belong to an organisation, so the first organisation comes before them."""
+    if calls.get("/v3/clients", {"limit": 1})["data"]:
+        return FirstStep("colleague", "/settings", is_done=True)
+    organisations = calls.get("/v3/orgs", {"pageSize": 1})["data"]
+    page = (
+        f"/settings/orgs/{quote(organisations[0]['ID'], safe='')}/new-client" if organisations else "/settings/new-org"
+    )
+    return FirstStep("colleague", page, is_done=False)

@@ -1,0 +1,58 @@
+"""The page on which operators create an organisation, whose people they can then invite."""
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.extensions.console import calls, guard, overview, pages, rights
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.storage import Document
+
+_AGENTS = "widgetIDs"
+
+
+@signed_in("/settings")
+def read_new_organisation(session: Session) -> Response:
+    """Show the form for a new organisation. A workspace's only agent is already selected."""
+    rights.require_operator(session)
+    titles, _ = overview.visible_agents(session)
+    return _page(session, {f"{_AGENTS}.{agent_id}": "on" for agent_id in titles if len(titles) == 1})
+
+
+@signed_in("/settings")
+def create_organisation(session: Session) -> Response:
+    """Create the organisation, once per form, and show the page on which people are added."""
+    rights.require_operator(session)
+    sent = guard.form()
+    try:
+        created = calls.send_once(sent.get("form_id"), "/v3/orgs", {"organisation": _organisation(session, sent)})[
+            "data"
+        ]
+    except errors.ApiError as error:
+        return _page(session, sent, error)
+    return pages.redirect(f"/{session.workspace_id}/settings/orgs/{created['ID']}?saved=created")
+
+
+def _organisation(session: Session, sent: dict[str, str]) -> Document:
+    """Return the organisation in the form. Raise Invalid if it has no name."""
+    name = sent.get("name", "").strip()
+    if not name:
+        raise guard.form_error(session, "name")
+    names = (field.partition(".") for field, value in sent.items() if value)
+    agent_ids = [agent_id for member, _, agent_id in names if member == _AGENTS and agent_id]
+    return {"name": name, _AGENTS: agent_ids}
+
+
+def _page(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
+    titles, has_more = overview.visible_agents(session)
+    issues = {path.removeprefix("organisation.").partition(".")[0]: rule for path, rule in guard.rules(session, error)}
+    return guard.form_page(
+        session,
+        "new_org.html",
+        "/settings",
+        error,
+        issues=issues,
+        values=values,
+        titles=titles,
+        has_more_agents=has_more,
+    )

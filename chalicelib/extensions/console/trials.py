@@ -1,0 +1,72 @@
+"""The page on which an operator tries an agent: a conversation whose messages the operator sends as the visitor."""
+
+import re
+
+from chalice.app import Response
+
+from chalicelib import errors, ids
+from chalicelib.extensions.console import calls, conversations, guard, pages, rights
+from chalicelib.extensions.console.calls import commit_now
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
+from chalicelib.storage import Document
+
+PREFIX = "try-"
+"""The beginning of the ids of these conversations."""
+_MESSAGES = "/agents/{agent_id}/interact/{user_id}/messages"
+_CONVERSATION = re.compile(f"{PREFIX}[0-9a-z]{{1,40}}")
+
+
+@signed_in("/agents")
+def read_trial(session: Session, agent_id: str) -> Response:
+    """Show the conversation in the query, or an empty one, with a field for the visitor's next message."""
+    rights.require_operator(session)
+    return _page(session, agent_id, current_request.query_value("convo") or "")
+
+
+@signed_in("/agents")
+def send_message(session: Session, agent_id: str) -> Response:
+    """Add the visitor's message. The first message creates the conversation. The form contains the message's `mid`."""
+    rights.require_operator(session)
+    sent = guard.form()
+    convo_id = sent.get("convo", "")
+    try:
+        body = _message(session, sent)
+        if not _CONVERSATION.fullmatch(convo_id):
+            raise errors.NotFound.of("conversation")
+        commit_now(lambda: calls.send("POST", _MESSAGES, body, agent_id=agent_id, user_id=convo_id))
+    except (errors.Invalid, errors.TooLarge) as error:
+        return _page(session, agent_id, convo_id, sent.get("text", ""), error)
+    return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}/try?convo={convo_id}")
+
+
+def _message(session: Session, sent: dict[str, str]) -> Document:
+    """Return the request body for the form. Raise Invalid for an empty text."""
+    text = sent.get("text", "").strip()
+    if not text:
+        raise guard.form_error(session, "text")
+    item = {"payload": {"message": text}, "text": text}
+    message = {"mid": sent.get("mid"), "from": "human", "type": "text", "item": item}
+    return {"messages": [message], **({"state": conversations.STATES[0]} if sent.get("person") else {})}
+
+
+def _page(
+    session: Session, agent_id: str, convo_id: str, text: str = "", error: errors.ApiError | None = None
+) -> Response:
+    agent, _ = calls.read("/v3/agents/{agent_id}", agent_id=agent_id)
+    transcript = _transcript(session, agent_id, convo_id)
+    if not _CONVERSATION.fullmatch(convo_id):
+        convo_id = f"{PREFIX}{ids.new_id()}"
+    values = {**(transcript or {}), "is_new": transcript is None, "record": agent, "convo_id": convo_id, "text": text}
+    return guard.form_page(session, "trial.html", "/agents", error, mid=ids.new_id(), **values)
+
+
+def _transcript(session: Session, agent_id: str, convo_id: str) -> Document | None:
+    """Return the template variables for the conversation's transcript, or None if the conversation does not exist."""
+    if not _CONVERSATION.fullmatch(convo_id):
+        return None
+    try:
+        return conversations.read_transcript(session, agent_id, convo_id)
+    except errors.NotFound:
+        return None

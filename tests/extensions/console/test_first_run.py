@@ -1,0 +1,137 @@
+"""The first steps of an operator: from an empty workspace to a conversation, in the browser alone."""
+
+import html
+import re
+
+import pytest
+
+from chalicelib.extensions import has
+from chalicelib.extensions.console import conversations
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Answer, Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.moto_tables import items
+
+STEPS = ["Create an agent", "Try it", "Put it on a site", "Invite a colleague"]
+
+
+@pytest.fixture
+def api(workspace: NewWorkspace) -> Api:
+    """Return an API client of an empty workspace."""
+    return Api(workspace.workspace_key)
+
+
+@pytest.fixture
+def operator(workspace: NewWorkspace) -> Browser:
+    """Return the browser of an operator of an empty workspace."""
+    browser = Browser(workspace.workspace_id)
+    browser.start_session(key=workspace.workspace_key)
+    return browser
+
+
+def steps(page: Answer) -> dict[str, bool]:
+    """Return the steps on the overview, and whether each is ticked."""
+    content = page.text.partition('<ol class="steps">')[2].partition("</ol>")[0]
+    found = [re.sub("<[^>]*>", "", one) for one in re.findall("<strong>(.*?)</strong>", content)]
+    return dict(zip(found, ["✓" in one for one in content.split("</li>")], strict=False))
+
+
+def links(page: Answer, home: str) -> list[str]:
+    content = page.text.partition('<ol class="steps">')[2].partition("</ol>")[0]
+    return [html.unescape(one).removeprefix(home) for one in re.findall('href="([^"]*)"', content)]
+
+
+def test_the_steps_lead_from_an_empty_workspace_to_a_conversation(operator: Browser, api: Api) -> None:
+    page = operator.open("/overview")
+    assert steps(page) == dict.fromkeys(STEPS, False)
+    assert links(page, operator.home) == ["/new-agent", "/settings/new-org"]
+
+    operator.submit(operator.open("/new-agent"), "/new-agent", {"title": "Sales"})
+    page = operator.open("/overview")
+    assert [*steps(page).values()] == [True, False, False, False]
+    _, trial, install, organisation = links(page, operator.home)
+    assert install.endswith("#install") and 'id="install"' in operator.open(install.partition("#")[0]).text
+
+    tried = operator.submit(operator.open(trial), "/try", {"text": "Hello?", "person": "on"})
+    assert "Hello?" in tried.text and "An answer needs your bot" in tried.text
+    agent_id = trial.split("/")[2]
+    (conversation,) = api.get(f"/v3/agents/{agent_id}/convos").data
+    assert conversation["state"] == conversations.STATES[0]
+    waiting = operator.open("/overview")
+    assert "Hello?" in waiting.text and [*steps(waiting).values()] == [True, True, False, False]
+
+    page, agent = operator.open(organisation), f"widgetIDs.{agent_id}"
+    assert f'name="{agent}" type="checkbox" checked' in page.text
+    page = operator.submit(page, "/new-org", {"name": "Acme", agent: "on"})
+    assert "The organisation is created." in page.text
+    (organisation,) = links(operator.open("/overview"), operator.home)[3:]
+    person = {"name": "Bo", "email": "bo@acme.test", "dashboardPassword": PASSWORD, "canAccess./convos": "on"}
+    operator.submit(operator.open(organisation), "/new-client", person)
+    assert [*steps(operator.open("/overview")).values()] == [True, True, False, True]
+    colleague = Browser(operator.home.rpartition("/")[2])
+    answered = colleague.sign_in("bo@acme.test", PASSWORD)
+    assert answered.status == 200 and api.get("/v3/orgs").data[0]["widgetIDs"] == [agent_id]
+
+    body = {"turns": [{"from": "human", "messages": [{"item": {"text": "Hi"}}]}]}
+    api.post(f"/agents/{agent_id}/interact/visitor-1/state", body)
+    assert steps(operator.open("/overview")) == {}
+
+
+def test_a_workspace_in_use_and_people_see_no_steps(operator: Browser, api: Api) -> None:
+    for number in range(4):
+        assert "First steps" in operator.open("/overview").text
+        api.post(f"/v2/agents/a{number}", {"title": "A"})
+    assert "First steps" not in operator.open("/overview").text
+    api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": []})
+    api.post("/v2/clients/bo", {"orgId": "acme", "email": "bo@acme.test", "dashboardPassword": PASSWORD})
+    client = Browser(operator.home.rpartition("/")[2])
+    assert "First steps" not in client.sign_in("bo@acme.test", PASSWORD).text
+
+
+@pytest.mark.parametrize("path", ["/convos?tab=all", "/leads", *(["/analytics"] if has("reports") else [])])
+def test_an_empty_page_offers_operators_the_next_action(path: str, operator: Browser, api: Api) -> None:
+    assert "/new-agent" in operator.open(path).text
+    api.post("/v2/agents/support", {"title": "Support"})
+    home = f'href="{operator.home}/agents/support'
+    page = operator.open(path).text
+    assert f'{home}/try"' in page and f'{home}#install"' in page
+    api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]})
+    api.post("/v2/clients/bo", {"orgId": "acme", "email": "bo@acme.test", "dashboardPassword": PASSWORD})
+    client = Browser(operator.home.rpartition("/")[2])
+    client.start_session(email="bo@acme.test", password=PASSWORD)
+    assert f'{home}/try"' not in client.open(path).text
+
+
+def test_a_trial_goes_on_and_adds_a_message_once_per_form(operator: Browser, api: Api) -> None:
+    api.post("/v2/agents/support", {"title": "Support"})
+    page = operator.open("/agents/support/try")
+    for _ in range(2):
+        again = operator.submit(page, "/try", {"text": "First"})
+    second = operator.submit(again, "/try", {"text": "Second <b>"})
+    assert second.text.index("First") < second.text.index("Second &lt;b&gt;")
+    (conversation,) = api.get("/v3/agents/support/convos").data
+    assert conversation["messagesNum"] == 2 and conversation["ID"].startswith("try-")
+
+
+@pytest.mark.parametrize("convo", ["ann", "try-", "try-A", "try-a/b", "try-" + "a" * 41, "../x", ""])
+def test_a_trial_adds_nothing_to_other_conversations(operator: Browser, api: Api, convo: str) -> None:
+    api.post("/v2/agents/support", {"title": "Support"})
+    page, before = operator.open(f"/agents/support/try?convo={convo}"), items()
+    assert page.status == 200
+    assert operator.submit(page, "/try", {"text": "Hello", "convo": convo}).status == 404
+    assert operator.submit(page, "/try", {"text": " "}).status == 400
+    assert items() == before
+
+
+def test_an_organisation_needs_a_name_and_keeps_its_agents(operator: Browser, api: Api) -> None:
+    for name in ("one", "two"):
+        api.post(f"/v2/agents/{name}", {"title": name})
+    page = operator.open("/settings/new-org")
+    refused = operator.submit(page, "/new-org", {"name": "", "widgetIDs.two": "on"})
+    assert (refused.status, 'id="wrong-name"' in refused.text) == (400, True)
+    assert 'name="widgetIDs.two" type="checkbox" checked' in refused.text
+    for _ in range(2):
+        operator.submit(page, "/new-org", {"name": "Acme", "widgetIDs.two": "on"})
+    (organisation,) = api.get("/v3/orgs").data
+    assert (organisation["name"], organisation["widgetIDs"]) == ("Acme", ["two"])
