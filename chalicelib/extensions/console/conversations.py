@@ -1,17 +1,17 @@
-"""The conversation pages: the list with the API's filters, the transcript, and a person's actions."""
+"""The page of a conversation: its transcript, and a person's actions."""
 
 from itertools import islice
 from typing import Any
 
 from chalice.app import Response
 
-from chalicelib import errors, extensions, ids, storage
+from chalicelib import errors, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations import listing, transcript
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import bubbles, calls, guard, inbox, overview, pages
+from chalicelib.extensions.console import bubbles, calls, guard, inbox, pages
 from chalicelib.extensions.console import conversation_actions as actions
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
@@ -20,8 +20,6 @@ from chalicelib.extensions.console.template_filters import display_name, truncat
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
-_FILTERS = ("state", "tag", "origin", "assignedTo", "q")
-STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 MAX_MESSAGES = 100
 _MAX_TAGS = 100  # the maximum number of tags in a form
 _MAX_COLLEAGUE = 60  # the maximum length of a name in the list of up to 500 people
@@ -31,70 +29,19 @@ _MAX_VARIABLES, _MAX_VARIABLE = 20, 300
 _MAX_COLLEAGUES_REQUESTS = 5
 
 
-@signed_in("/convos")
-def list_conversations(session: Session) -> Response:
-    """List the waiting conversations, the person's own, or all, and count the first two.
-
-    Without a `tab` in the query, list the waiting conversations, or all if there are filters.
-    """
-    titles, has_more = overview.visible_agents(session)
-    query = {name: current_request.query_value(name) for name in ("agent", "tab", "inbox", "cursor", "to", *_FILTERS)}
-    query["agent"] = query["agent"] if query["agent"] in titles else None
-    query["tab"] = tab = _tab(session, query)
-    listed = inbox.read(session, inbox.filters_from_request(), query["agent"])
-    page: Any = {"data": listed.conversations.get(tab, [])}
-    if tab == "all":
-        page = _all(query, titles)
-    rest = {"cursor": page.get("nextCursor"), "to": page.get("searchedUntil")}
-    following = query_string({**query, **rest}) if any(rest.values()) else None
-    is_assigned = any(conversation.get("chatAssignedTo") for conversation in page["data"])
-    return guard.page(
-        session,
-        "conversations.html",
-        "/convos",
-        conversations=page["data"],
-        following=following,
-        query=query,
-        titles=titles,
-        has_more_agents=has_more,
-        states=STATES,
-        searched_until=page.get("searchedUntil"),
-        is_searched="searchedUntil" in page,
-        max_rows=inbox.MAX_ROWS,
-        here=f"{pages.root()}/{session.workspace_id}/convos{query_string(query)}",
-        colleagues=_colleagues(session)[0] if is_assigned else [],
-        **_tab_values(session, tab, listed),
-    )
-
-
-def _all(query: dict[str, Any], titles: dict[str, str]) -> Any:
-    """Return a page of all conversations. In one agent's conversations, `q` also searches ids and messages."""
-    agent_ids = [query["agent"]] if query["agent"] else [*titles]
-    filters = {name: query[name] for name in (*_FILTERS, "cursor", "to")}
-    if query["q"] and len(agent_ids) == 1 and extensions.has("transcripts"):
-        return inbox.search(agent_ids[0], filters)
-    return inbox.newest(agent_ids, filters)
-
-
-def _tab(session: Session, query: dict[str, Any]) -> str:
-    """Return the tab in the query if the person has it. Operators, who are not clients, have no conversations."""
-    if query["tab"] in _tabs(session):
-        return str(query["tab"])
-    return "all" if not query["inbox"] and any(query[name] for name in ("agent", *_FILTERS)) else "waiting"
-
-
 def _open_tab(session: Session) -> str:
     """Return the tab beside a transcript."""
     return "mine" if session.client_id and current_request.query_value("tab") == "mine" else "waiting"
 
 
-def _tabs(session: Session) -> tuple[str, ...]:
+def tabs(session: Session) -> tuple[str, ...]:
+    """Return the tabs of the list of conversations. Operators have no conversations of their own."""
     return ("waiting", "all") if session.client_id is None else ("waiting", "mine", "all")
 
 
-def _tab_values(session: Session, tab: str, listed: inbox.Inbox) -> Document:
+def tab_values(session: Session, tab: str, listed: inbox.Inbox) -> Document:
     """Return the template variables for the tabs."""
-    return {"tab": tab, "tabs": _tabs(session), "counts": listed.counts, "waiting_count": listed.counts["waiting"]}
+    return {"tab": tab, "tabs": tabs(session), "counts": listed.counts, "waiting_count": listed.counts["waiting"]}
 
 
 @signed_in("/convos")
@@ -127,7 +74,7 @@ def _page(
     values = read_transcript(session, agent_id, convo_id)
     tab = _open_tab(session)
     listed = inbox.read(session)
-    colleagues, has_more = _colleagues(session)
+    colleagues, has_more = list_colleagues(session)
     done = None if error else submitted.get("action") or current_request.query_value("done")
     return guard.page(
         session,
@@ -143,7 +90,7 @@ def _page(
         variables=_variables(values["meta"]),
         conversations=listed.conversations[tab],
         titles={},
-        **_tab_values(session, tab, listed),
+        **tab_values(session, tab, listed),
         **values,
     )
 
@@ -212,7 +159,7 @@ def _before() -> int:
     return int(value)
 
 
-def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
+def list_colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
     """Return the id and name of each possible assignee, sorted by name, and whether there are more."""
     query = {"limit": 100, **({} if session.client_id is None else {"orgId": session.client.get("orgId")})}
     colleagues: list[Any] = []

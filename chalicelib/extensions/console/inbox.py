@@ -1,15 +1,13 @@
-"""The inbox: the conversations that are waiting for or with a person, and the newest conversations of all agents."""
+"""The inbox: the conversations that are waiting for or with a person, and those assigned to a person."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from chalicelib import errors, storage
+from chalicelib import storage
 from chalicelib.conversations import listing, store
 from chalicelib.conversations.filters import Filters
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import calls
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.extensions.console.template_filters import text_of
 from chalicelib.http import current_request, parameters
 from chalicelib.storage import Document, split_key
 
@@ -18,7 +16,6 @@ MAX_ROWS = 50  # the maximum number of conversations on a page
 # The inbox entries per request, and the maximum number of requests to count them.
 _PORTION, _MAX_REQUESTS = 100, 10
 _MAX_COUNT = 99
-_MAX_AGENTS = 10  # the maximum number of agents whose conversations are merged into one list
 _LOWEST = "0"  # sorts before all inbox positions
 _ANY = Filters(None, None, {}, None, None, 0, "")
 
@@ -34,9 +31,11 @@ class Inbox(NamedTuple):
 
 
 def filters_from_request() -> Filters:
-    """Return the filters `q` and `tag` from the page's query string. Empty values are ignored. Raise Invalid."""
-    tag = parameters.text("tag") if current_request.query_value("tag") else None
-    return _ANY._replace(tag=tag, text=parameters.optional_search_text("q"))
+    """Return the filters from the page's query string. Empty values are ignored. Raise Invalid."""
+    names = {"state": "state", "origin": "origin", "assignedTo": "chatAssignedTo", "tag": "tag"}
+    values = {member: parameters.text(name) for name, member in names.items() if current_request.query_value(name)}
+    equal = {member: value for member, value in values.items() if value is not None}
+    return _ANY._replace(tag=equal.pop("tag", None), equal=equal, text=parameters.optional_search_text("q"))
 
 
 def read(session: Session, conditions: Filters = _ANY, agent_id: str | None = None) -> Inbox:
@@ -48,7 +47,7 @@ def read(session: Session, conditions: Filters = _ANY, agent_id: str | None = No
     counts, has_more = dict.fromkeys(conversations, 0), False
     for rows, has_more in _portions(session, [_PORTION] * _MAX_REQUESTS):  # noqa: B007
         for row in rows:
-            record = _record(row)
+            record = record_of(row)
             for tab in _tabs(session, record):
                 counts[tab] += 1
                 if agent_id in (None, record["agentId"]) and conditions.match(row, record):
@@ -65,52 +64,16 @@ def longest_waits(session: Session, limit: int) -> list[Document]:
     """
     conversations: list[Document] = []
     for rows, _ in _portions(session, [limit + 1, *[_PORTION] * _MAX_REQUESTS]):
-        conversations += [record for record in map(_record, rows) if "waiting" in _tabs(session, record)]
+        conversations += [record for record in map(record_of, rows) if "waiting" in _tabs(session, record)]
         if len(conversations) >= limit:
             break
     return conversations[:limit]
 
 
-def newest(agent_ids: Iterable[str], query: dict[str, Any]) -> dict[str, Any]:
-    """Return a page of agents' conversations that match the filters in `query`, the latest activity first.
-
-    Only one agent's list has a `nextCursor`. Of several agents, the first ten are read. Each costs two requests.
-    """
-    chosen = [*agent_ids][:_MAX_AGENTS]
-    pages = [calls.get("/v3/agents/{agent_id}/convos", query, agent_id=agent_id) for agent_id in chosen]
-    found = [record for page in pages for record in page["data"]]
-    following = pages[0].get("nextCursor") if len(pages) == 1 else None
-    return {"data": sorted(found, key=lambda record: -record["lastModified"])[:MAX_ROWS], "nextCursor": following}
-
-
-def search(agent_id: str, query: dict[str, Any]) -> dict[str, Any]:
-    """Return the newest conversations that match the filters in `query`, or whose id or messages match `q`.
-
-    This needs the extension `transcripts`. `searchedUntil` is the Unix time down to which messages were searched, or
-    None if all were. The next page continues before it. The id and the messages cost at least two requests each.
-    """
-    listed = newest([agent_id], query)["data"]
-    period = {"q": query["q"], "to": query["to"], "limit": MAX_ROWS}
-    searched = calls.get("/v3/agents/{agent_id}/convos/search", period, agent_id=agent_id)
-    matching = [{**record, "lastMessage": text_of(record["messages"][0].get("item"))} for record in searched["data"]]
-    records = {record["ID"]: record for record in (*_with_id(agent_id, query["q"]), *listed)}
-    for record in matching:
-        if query["state"] in (None, "", record.get("state")) and (
-            not query["tag"] or query["tag"] in (record.get("tags") or ())
-        ):
-            records.setdefault(record["ID"], record)
-    until = searched["searchedUntil"] if searched["hasMore"] else None
-    ordered = sorted(records.values(), key=lambda record: -record["lastModified"])
-    return {"data": ordered[:MAX_ROWS], "searchedUntil": until}
-
-
-def _with_id(agent_id: str, conversation_id: str) -> list[Document]:
-    """Return the conversation with this id, if there is one."""
-    path = "/v3/agents/{agent_id}/convos/{convo_id}"
-    try:
-        return [calls.get(path, agent_id=agent_id, convo_id=conversation_id)["data"]]
-    except (errors.NotFound, errors.Invalid):
-        return []
+def record_of(row: ConversationRow) -> Document:
+    """Return a conversation's metadata, with `ID` and `agentId`."""
+    agent_id, conversation_id = split_key(row.agent)[1], split_key(row.conversation)[2]
+    return {**store.read_metadata(row), "ID": conversation_id, "agentId": agent_id}
 
 
 def _tabs(session: Session, record: Document) -> list[str]:
@@ -119,12 +82,6 @@ def _tabs(session: Session, record: Document) -> list[str]:
         return []
     is_mine = session.client_id is not None and record.get("chatAssignedTo") == session.client_id
     return [*(["waiting"] if record.get("state") == WAITING else []), *(["mine"] if is_mine else [])]
-
-
-def _record(row: ConversationRow) -> Document:
-    """Return an entry's metadata, with `ID` and `agentId`."""
-    agent_id, conversation_id = split_key(row.agent)[1], split_key(row.conversation)[2]
-    return {**store.read_metadata(row), "ID": conversation_id, "agentId": agent_id}
 
 
 def _count_text(count: int, has_more: bool) -> str:

@@ -31,7 +31,7 @@ _ENTRANCE = {"/console": "sign_in.read_entrance", "/console/assets/{name}": "sig
 _PAGES = {
     "": "sign_in.read_sign_in",
     "/overview": "overview.read_overview",
-    "/convos": "conversations.list_conversations",
+    "/convos": "conversation_list.list_conversations",
     _CONVERSATION: "conversations.read_conversation",
     f"{_CONVERSATION}/live": "live_updates.read_news",
     f"{_CONVERSATION}/text": "full_texts.read_conversation",

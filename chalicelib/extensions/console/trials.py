@@ -5,7 +5,7 @@ import re
 from chalice.app import Response
 
 from chalicelib import errors, ids
-from chalicelib.extensions.console import calls, conversations, guard, pages, rights
+from chalicelib.extensions.console import calls, conversations, guard, inbox, pages, rights
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -48,7 +48,7 @@ def _message(session: Session, sent: dict[str, str]) -> Document:
         raise guard.form_error(session, "text")
     item = {"payload": {"message": text}, "text": text}
     message = {"mid": sent.get("mid"), "from": "human", "type": "text", "item": item}
-    return {"messages": [message], **({"state": conversations.STATES[0]} if sent.get("person") else {})}
+    return {"messages": [message], **({"state": inbox.WAITING} if sent.get("person") else {})}
 
 
 def _page(

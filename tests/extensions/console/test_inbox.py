@@ -1,12 +1,10 @@
 """The inbox in the console: the tabs with their counts, the rows, and the list beside a transcript."""
 
-import html
 import re
 
 import pytest
 
 from chalicelib.workspaces.store import NewWorkspace
-from tests import extensions
 from tests.api import Answer, Api
 from tests.builders import state_body
 from tests.conftest import PassTime
@@ -114,27 +112,3 @@ def test_a_count_ends_at_99(signed_in: Browser, workspace_api: Api, number: int,
     page = signed_in.open("/convos")
     assert (tab_counts(page), len(names_in(page))) == ([text, "0"], 50)
     assert "Only the first 50 are shown." in page.text
-
-
-def test_a_search_finds_names_ids_and_messages_and_shows_how_far_it_went(
-    signed_in: Browser, workspace_api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    extensions.require("transcripts")
-    from chalicelib.extensions.transcripts import search
-
-    for name in ("Ann", "Bea", "Cor"):
-        pass_time(60)
-        converse(workspace_api, "support", name, "ended_chat")
-        answer = {"messages": [{"from": "bot", "item": {"text": "See you soon."}}]}
-        assert workspace_api.post(f"/agents/support/interact/{name}/messages", answer).status == 200
-    here = "/convos?tab=all&agent=support&q="
-    page = signed_in.open(f"{here}hello from b")  # the newest message is another
-    assert names_in(page) == ["Bea"] and "Hello from Bea" in page.text and "all conversations were" in page.text
-    assert names_in(signed_in.open(f"{here}Cor")) == ["Cor"] and "data-inbox" not in page.text
-    assert names_in(signed_in.open(f"{here}hello&state=human-chatting")) == []
-    assert "choose an agent" in signed_in.open("/convos?tab=all&q=hello").text
-    monkeypatch.setattr(search, "MAX_EXAMINED", 1)
-    page = signed_in.open(f"{here}hello from")
-    assert names_in(page) == ["Cor"] and "that began after <time" in page.text
-    (following,) = re.findall(r'href="[^"]*/convos(\?[^"]*to=[^"]*)"', page.text)
-    assert names_in(signed_in.open(f"/convos{html.unescape(following)}")) == ["Bea"]

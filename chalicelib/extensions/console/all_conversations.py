@@ -1,0 +1,149 @@
+"""All conversations of several agents in one list, newest first, with filters and a search of messages.
+
+The API lists one agent's conversations by their creation time, so this list has the same order. It contains each
+conversation once, because the next page continues after the creation time at which the page ends.
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from chalicelib import errors, extensions, ids, storage
+from chalicelib.conversations import listing, store
+from chalicelib.conversations.filters import Filters
+from chalicelib.conversations.rows import ConversationRow
+from chalicelib.extensions.console import calls, inbox
+from chalicelib.extensions.console.inbox import MAX_ROWS
+from chalicelib.extensions.console.template_filters import text_of
+from chalicelib.storage import Document
+
+# The maximum number of conversations that a page examines, and how many of them if it searches their messages.
+MAX_EXAMINED, MAX_SEARCHED = 500, 200
+# The maximum number of examined conversations whose metadata is too long for the index. Each costs one request.
+_MAX_LONG = 20
+_MAX_MATCHES = 100  # per agent; further matches are on the next page
+
+
+class ConversationPage(NamedTuple):
+    """The conversations of a page, newest first, with `ID` and `agentId`.
+
+    `following` is the creation time (a ULID) of the last examined conversation, after which the next page continues. It
+    is None at the end of the list.
+    """
+
+    conversations: list[Document]
+    following: str | None
+
+    @property
+    def searched_until(self) -> int | None:
+        """The Unix time after which all conversations were examined, or None if all were."""
+        return ids.timestamp_of(self.following) // 1000 if self.following else None
+
+
+class _ExaminedConversation(NamedTuple):
+    """An examined conversation: its index entry, its metadata, and whether the page lists it."""
+
+    row: ConversationRow
+    record: Document
+    is_listed: bool
+
+
+def read(
+    workspace_id: str, agent_ids: Sequence[str], conditions: Filters, text: str, cursor: str | None
+) -> ConversationPage:
+    """Return a page of the agents' conversations after the cursor that satisfy the conditions.
+
+    `text` is the condition's text as typed. With it, the page also lists conversations with this id and, if the
+    extension `transcripts` is enabled, with messages that contain the text.
+
+    A page examines up to 500 conversations, or 200 with their messages. It costs at most two requests per agent plus
+    31. A search of messages adds up to three requests per agent with examined conversations, one per 20 conversations,
+    and one for each long conversation. Raise Invalid for an invalid cursor.
+    """
+    if cursor and not ids.ULID.fullmatch(cursor):
+        raise errors.Invalid.member("cursor", "must be the address of an earlier page")
+    has_messages = bool(conditions.text) and extensions.has("transcripts")
+    rows = _newest_first(workspace_id, agent_ids, cursor)
+    entries, following = _examine(rows, conditions, text, MAX_SEARCHED if has_messages else MAX_EXAMINED)
+    if has_messages and entries:
+        entries, following = _search_messages(entries, following, conditions, cursor)
+    listed = [entry for entry in entries if entry.is_listed]
+    if len(listed) > MAX_ROWS:
+        listed, following = listed[:MAX_ROWS], listed[MAX_ROWS - 1].row.created
+    with_id = [] if cursor else _with_id(workspace_id, agent_ids, conditions, text)
+    return ConversationPage([*with_id, *(entry.record for entry in listed)], following)
+
+
+def _newest_first(workspace_id: str, agent_ids: Sequence[str], cursor: str | None) -> Iterator[ConversationRow]:
+    """Yield the agents' index entries after the cursor. Each portion of an agent's entries costs one request."""
+    portion = MAX_ROWS // max(1, len(agent_ids)) + 1
+    agents = [storage.join_key(workspace_id, agent_id) for agent_id in agent_ids]
+    lists = [_entries(agent, cursor, portion) for agent in agents]
+    return heapq.merge(*lists, key=lambda row: row.created, reverse=True)
+
+
+def _entries(agent: str, before: str | None, portion: int) -> Iterator[ConversationRow]:
+    while True:
+        condition = ConversationRow.created < before if before else None
+        rows = storage.query(ConversationRow, agent, condition, index="by_creation", newest_first=True, limit=portion)
+        yield from rows
+        if len(rows) < portion:
+            return
+        before, portion = rows[-1].created, MAX_ROWS
+
+
+def _examine(
+    rows: Iterator[ConversationRow], conditions: Filters, text: str, most: int
+) -> tuple[list[_ExaminedConversation], str | None]:
+    """Return the entries of a page, and the position after which the list continues, or None at its end.
+
+    Omit expired conversations. Also omit conversations whose id is `text`, because the first page begins with them.
+    """
+    entries: list[_ExaminedConversation] = []
+    position, listed, long = None, 0, 0
+    for number, row in enumerate(rows):
+        if listed == MAX_ROWS or number == most or long == _MAX_LONG:
+            return entries, position
+        position, long = row.created, long + (row.summary is None)
+        for existing in listing.with_metadata([row]):
+            record = inbox.record_of(existing)
+            if store.has_expired(record) or record["ID"] == text:
+                continue
+            entries.append(_ExaminedConversation(row, record, conditions.match(row, record)))
+            listed += entries[-1].is_listed
+    return entries, None
+
+
+def _search_messages(
+    entries: list[_ExaminedConversation], following: str | None, conditions: Filters, cursor: str | None
+) -> tuple[list[_ExaminedConversation], str | None]:
+    """Return the entries, of which those with matching messages are listed, and the position after the last of them.
+
+    An agent's search ends early if its transcripts are long. The page then ends at the newest of these ends.
+    """
+    others, texts = conditions._replace(text=""), dict[tuple[str, str], str]()
+    since = ids.timestamp_of(entries[-1].row.created) // 1000
+    query = {"q": conditions.text, "from": since, "cursor": cursor, "limit": _MAX_MATCHES}
+    for agent_id in sorted({entry.record["agentId"] for entry in entries}):
+        page = calls.get("/v3/agents/{agent_id}/convos/search", query, agent_id=agent_id)
+        following = max(following or "", page.get("nextCursor") or "") or None
+        for record in page["data"]:
+            texts[agent_id, record["ID"]] = text_of(record["messages"][0].get("item"))
+    reached = []
+    for entry in entries:
+        text = texts.get((entry.record["agentId"], entry.record["ID"]))
+        is_match = text is not None and not entry.is_listed and others.match(entry.row, entry.record)
+        record = {**entry.record, "lastMessage": text} if is_match else entry.record
+        if following is None or entry.row.created >= following:
+            reached.append(_ExaminedConversation(entry.row, record, entry.is_listed or is_match))
+    return reached, following
+
+
+def _with_id(workspace_id: str, agent_ids: Sequence[str], conditions: Filters, text: str) -> list[Document]:
+    """Return the agents' conversations whose id is `text`, if they satisfy the other conditions."""
+    if not ids.IDENTIFIER.fullmatch(text):
+        return []
+    keys = [store.key(workspace_id, agent_id, text)._replace(consistent=False) for agent_id in agent_ids]
+    rows = [row for row in map(store.unless_expired, storage.find_many(keys)) if row]
+    records = [(row, inbox.record_of(row)) for row in rows]
+    return [record for row, record in records if conditions._replace(text="").match(row, record)]

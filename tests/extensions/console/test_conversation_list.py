@@ -1,0 +1,142 @@
+"""The tab All in the console: its pages over several agents, its filters, and its search."""
+
+import html
+import re
+from random import Random
+
+import pytest
+
+from chalicelib.extensions.console import all_conversations
+from tests import extensions
+from tests.api import Api
+from tests.capacity import metered
+from tests.conftest import PassTime
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.test_inbox import converse, names_in
+
+AGENTS = [f"agent-{number}" for number in range(12)]
+
+
+@pytest.fixture
+def signed_in(browser: Browser, workspace_api: Api) -> Browser:
+    """Return the browser of a client who sees twelve agents."""
+    for agent_id in AGENTS:
+        workspace_api.post(f"/v2/agents/{agent_id}", {"title": agent_id})
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": AGENTS})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    return browser
+
+
+def fill(api: Api, pass_time: PassTime, number: int) -> list[str]:
+    """Create conversations, more of them with the last agent than with others. Return their names, newest first."""
+    names = [f"V{place:02}" for place in range(number)]
+    for place, name in enumerate(names):
+        pass_time(60)
+        converse(api, AGENTS[min(place % 20, 11)], name, ("ended_chat", "ai-chatting")[place % 2])
+    return names[::-1]
+
+
+def pages(browser: Browser, path: str) -> list[list[str]]:
+    """Return the names on each page of the list."""
+    listed: list[list[str]] = []
+    while path:
+        page = browser.open(path)
+        assert page.status == 200
+        listed.append(names_in(page))
+        following = re.findall(r'href="[^"]*/convos(\?[^"]*cursor=[^"]*)"', page.text)
+        path = f"/convos{html.unescape(following[0])}" if following else ""
+    return listed
+
+
+def names_on_all(browser: Browser, path: str) -> list[str]:
+    return [name for page in pages(browser, path) for name in page]
+
+
+def test_the_pages_list_each_conversation_of_all_agents_once(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = fill(workspace_api, pass_time, 43)
+    assert pages(signed_in, "/convos?tab=all") == [names]
+    converse(workspace_api, AGENTS[0], "V00", "ai-chatting")  # new activity in the oldest conversation
+    monkeypatch.setattr(all_conversations, "MAX_ROWS", 9)
+    assert pages(signed_in, "/convos?tab=all") == [names[start : start + 9] for start in range(0, 43, 9)]
+    of_one = [name for name in names if int(name[1:]) % 20 >= 11]
+    assert names_on_all(signed_in, "/convos?agent=agent-11") == of_one
+    assert signed_in.open("/convos?tab=all&cursor=x%23").status == 400
+
+
+def test_a_page_with_filters_examines_a_part_and_continues(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = fill(workspace_api, pass_time, 20)
+    monkeypatch.setattr(all_conversations, "MAX_EXAMINED", 6)
+    ended = [name for name in names if int(name[1:]) % 2 == 0]
+    assert [len(one) for one in pages(signed_in, "/convos?state=ended_chat")] == [3, 3, 3, 1]
+    assert names_on_all(signed_in, "/convos?state=ended_chat") == ended
+    assert pages(signed_in, "/convos?tag=refund") == [[]] * 4
+    assert "that began after <time" in signed_in.open("/convos?tag=refund").text
+    assert "Search older entries" in signed_in.open("/convos?tag=refund").text
+
+
+@pytest.mark.parametrize("query", ["", "&state=human-chatting"])
+def test_a_page_costs_at_most_two_requests_per_agent(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime, query: str
+) -> None:
+    fill(workspace_api, pass_time, 60)
+    with metered() as meter:
+        assert signed_in.open(f"/convos?tab=all{query}").status == 200
+    assert meter.total <= 2 * len(AGENTS) + 10
+
+
+def test_long_metadata_ends_a_page_early(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = fill(workspace_api, pass_time, 6)
+    for place in range(6):
+        change = {
+            "conversation": {"labels": {f"label{number}": Random(number).randbytes(250).hex() for number in range(5)}}
+        }
+        path = f"/v3/agents/{AGENTS[place]}/convos/V{place:02}"
+        assert workspace_api.patch(path, change).status == 200
+    monkeypatch.setattr(all_conversations, "_MAX_LONG", 4)
+    assert pages(signed_in, "/convos?tab=all") == [names[:4], names[4:]]
+
+
+def test_a_search_finds_names_ids_and_messages_of_all_agents(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extensions.require("transcripts")
+    from chalicelib.extensions.transcripts import search
+
+    for place, name in enumerate(("Ann", "Bea", "Cor", "Dov")):
+        pass_time(60)
+        converse(workspace_api, AGENTS[place % 3], name, "ended_chat")
+        answer = {"messages": [{"from": "bot", "item": {"text": f"See you soon, {name[0]}."}}]}
+        path = f"/agents/{AGENTS[place % 3]}/interact/{name}/messages"
+        assert workspace_api.post(path, answer).status == 200
+    page = signed_in.open("/convos?q=hello from b")  # the newest message is another
+    assert names_in(page) == ["Bea"] and "Hello from Bea" in page.text
+    assert "All conversations were searched." in page.text and "all messages" in page.text
+    assert "data-inbox" not in page.text
+    assert pages(signed_in, "/convos?tab=all&q=hello&state=human-chatting") == [[]]
+    assert pages(signed_in, "/convos?q=hello") == pages(signed_in, "/convos?q=soon") == [["Dov", "Cor", "Bea", "Ann"]]
+    monkeypatch.setattr(search, "MAX_EXAMINED", 1)  # the search of the agent with two conversations ends early
+    assert pages(signed_in, "/convos?q=hello from") == [["Dov"], ["Cor", "Bea", "Ann"]]
+    assert "that began after <time" in signed_in.open("/convos?q=hello from").text
+    monkeypatch.setattr(all_conversations, "MAX_SEARCHED", 3)
+    assert names_on_all(signed_in, "/convos?q=hello from") == ["Dov", "Cor", "Bea", "Ann"]
+
+
+def test_a_conversation_with_the_id_is_first_and_listed_once(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(workspace_api, pass_time, 4)
+    for agent_id, name in ((AGENTS[3], "V01 again"), (AGENTS[2], "V01")):
+        body = {"metadata": {"userName": f"Visitor of {name}"}}
+        workspace_api.post(f"/agents/{agent_id}/interact/{name.replace(' ', '-')}/state", body)
+    monkeypatch.setattr(all_conversations, "MAX_SEARCHED", 3)
+    monkeypatch.setattr(all_conversations, "MAX_EXAMINED", 3)
+    names = names_on_all(signed_in, "/convos?q=V01")
+    assert sorted(names[:2]) == ["V01", "Visitor of V01"] and names[2:] == ["Visitor of V01 again"]
+    assert names_in(signed_in.open("/convos?q=V01&state=ai-chatting")) == ["V01"]
