@@ -25,7 +25,7 @@ _VERSION = f"{_VERSIONS}/{{number}}"
 _CONVERSATION = "/convos/{agent_id}/{convo_id}"
 _ORGANISATION = "/settings/orgs/{org_id}"
 _WEBHOOK = "/settings/webhooks/{webhook_id}"
-_UNSUBSCRIBE = "/unsubscribe/{token}"
+_UNSUBSCRIBE, _PASSWORD = "/unsubscribe/{token}", "/password/{token}"
 
 _ENTRANCE = {"/console": "sign_in.read_entrance", "/console/assets/{name}": "sign_in.read_asset"}
 _PAGES = {
@@ -57,6 +57,7 @@ _PAGES = {
     _WEBHOOK: "webhooks.read_webhook",
     "/account": "settings.read_account",
     _UNSUBSCRIBE: "unsubscribe.read_unsubscribe",
+    _PASSWORD: "new_password.read_form",
 }
 _FORMS = {
     "": "sign_in.sign_in",
@@ -79,6 +80,7 @@ _FORMS = {
     _WEBHOOK: "webhooks.submit_action",
     f"{_WEBHOOK}/deliveries/{{delivery_id}}": "webhooks.redeliver",
     "/account": "settings.save_account",
+    _PASSWORD: "new_password.save",
 }
 # Pages and forms that need another extension, by the extension's name.
 _PAGES_WITH = {

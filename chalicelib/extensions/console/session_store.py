@@ -18,6 +18,7 @@ from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
 from pynamodb.expressions.condition import Condition
 
 from chalicelib import clock, errors, storage
+from chalicelib.clients.store import ClientRow
 from chalicelib.credentials import store, tokens
 from chalicelib.credentials.store import CredentialRow, NewCredential
 
@@ -68,6 +69,14 @@ def of_key(key: CredentialRow) -> NewCredential:
     issued = store.prepare(key.workspace, tokens.SESSION, key.name, LIFETIME)
     issued.credential.issuer, issued.credential.issuer_id = key.token_hash, key.credential_id
     return issued
+
+
+def sign_in_data(row: ClientRow, document: storage.Document) -> list[str | None]:
+    """Return the values that invalidate a client's sessions and one-time links when they change.
+
+    They also differ if the client is recreated.
+    """
+    return [row.created, document.get("email"), document.get("dashboardPassword")]
 
 
 def proof(token: str, sign_in: Sequence[str | None]) -> str:

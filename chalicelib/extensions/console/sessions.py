@@ -172,7 +172,7 @@ def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password:
     is_right = hmac.compare_digest(tokens.fingerprint(password), tokens.fingerprint(expected))
     if row is None or not expected or not is_right:
         raise WrongSignIn()
-    return session_store.of_client(workspace_id, row.client_id, _sign_in_data(row, document))
+    return session_store.of_client(workspace_id, row.client_id, session_store.sign_in_data(row, document))
 
 
 def _sign_in_with_key(workspace_id: str, key: str) -> NewCredential:
@@ -186,6 +186,13 @@ def sign_out(session: Session) -> None:
     """Revoke a session. Other processes may accept it for up to 30 more seconds."""
     _cache.pop(session.row.token_hash, None)
     store.revoke(session.row)
+
+
+def organisation_of(workspace_id: str, client: Document) -> Document:
+    """Return a client's organisation, or an empty document if there is none. This costs at most one request."""
+    org_id = client.get("orgId") or ""  # may be any text, but only identifiers are valid keys
+    organisation = organisations.find(workspace_id, org_id) if IDENTIFIER.fullmatch(org_id) else None
+    return organisation.open() if organisation else {}
 
 
 def clear_cache() -> None:
@@ -204,20 +211,10 @@ def _read(token_hash: str, token: str) -> Session | None:
     client = clients.find(row.workspace, row.client_id)
     document = client.open() if client else {}
     if client is None or not hmac.compare_digest(
-        session_store.proof(token, _sign_in_data(client, document)), row.proof or ""
+        session_store.proof(token, session_store.sign_in_data(client, document)), row.proof or ""
     ):
         return None
-    org_id = document.get("orgId") or ""  # may be any text, but only identifiers are valid keys
-    organisation = organisations.find(row.workspace, org_id) if IDENTIFIER.fullmatch(org_id) else None
-    return Session(row, token, document, organisation.open() if organisation else {})
-
-
-def _sign_in_data(row: clients.ClientRow, document: Document) -> list[str | None]:
-    """Return the values that invalidate a client's sessions when they change.
-
-    They also differ if the client is recreated.
-    """
-    return [row.created, document.get("email"), document.get("dashboardPassword")]
+    return Session(row, token, document, organisation_of(row.workspace, document))
 
 
 def _network(address: str) -> str:

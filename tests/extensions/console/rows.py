@@ -40,7 +40,7 @@ _HOME = "/console/{workspace}"
 _AGENT, _CONVO = f"{_HOME}/agents/{{agent_id}}", f"{_HOME}/convos/{{agent_id}}/{{convo_id}}"
 _ORG, _HOOK = f"{_HOME}/settings/orgs/{{org_id}}", f"{_HOME}/settings/webhooks/{{webhook_id}}"
 _CLIENT, _VERSION = f"{_ORG}/clients/{{client_id}}", f"{_AGENT}/versions/{{number}}"
-_UNSUBSCRIBE = f"{_HOME}/unsubscribe/{{token}}"
+_UNSUBSCRIBE, _PASSWORD = f"{_HOME}/unsubscribe/{{token}}", f"{_HOME}/password/{{token}}"
 _TOOL = f"{_AGENT}/tools/{{tool_id}}/settings"
 _NEW_TOOL = {"name": "New", "serverUrl": "https://a.test/", "fields.0.key": "number", "fields.0.in": "query"}
 _NEW_HOOK = {"url": "https://hooks.test/new", "description": "New", "events.lead_captured": "on"}
@@ -99,6 +99,8 @@ ROWS: dict[Route, Row] = {
     # Links in emails open these routes without a session.
     ("GET", _UNSUBSCRIBE): Row(ALL, shows=False),
     ("POST", _UNSUBSCRIBE): Row(ALL, page=_UNSUBSCRIBE),
+    ("GET", _PASSWORD): Row(ALL, shows=False),
+    ("POST", _PASSWORD): Row(ALL, page=_PASSWORD, typed={"dashboardPassword": "correct horse"}),
     ("POST", f"{_HOME}/sign-out"): Row(OWN, page=f"{_HOME}/overview"),
 }  # fmt: skip
 if has("reports"):
@@ -118,8 +120,10 @@ if has("history"):
         ("GET", f"{_VERSION}/text"): Row(PERSON),
         ("POST", _VERSION): Row(PERSON, page=_VERSION),
     }
-# These routes store nothing: a tool test, the form on the first page, and a link that names no client.
-UNSTORED = {("POST", f"{_AGENT}/tools/{{tool_id}}"), ("POST", "/console"), ("POST", _UNSUBSCRIBE)}
+# These routes store nothing: a tool test, the form on the first page, and links that name no client.
+UNSTORED = {
+    ("POST", f"{_AGENT}/tools/{{tool_id}}"), ("POST", "/console"), ("POST", _UNSUBSCRIBE), ("POST", _PASSWORD)
+}  # fmt: skip
 MAY = {PERSON: {ALL, OWN, PERSON}, ADMIN: {ALL, OWN, PERSON, ADMIN}, OPERATOR: {ALL, PERSON, ADMIN, OPERATOR}}
 
 

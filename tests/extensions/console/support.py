@@ -3,7 +3,8 @@
 import pytest
 
 from chalicelib import clock, ids, storage
-from chalicelib.extensions.console import functions
+from chalicelib.clients import store as clients
+from chalicelib.extensions.console import functions, one_time_links
 from chalicelib.extensions.console.extension import QUEUE
 from chalicelib.extensions.console.notifications import allowance, notices
 from chalicelib.extensions.console.queue import FindRecipients, Notify
@@ -26,7 +27,11 @@ def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFu
 
 
 def add_rows(workspace_id: str) -> None:
-    """Store the rows of an email."""
+    """Store the rows of an email, and of a one-time link."""
+    client = clients.new(workspace_id, "ann")
+    client.seal({})
+    with storage.unit_of_work():
+        one_time_links.stage(client, one_time_links.RESET_SECONDS)
     notices.claim(None, workspace_id, "ann", clock.milliseconds())
     assert allowance.take(workspace_id)
 

@@ -18,9 +18,9 @@ from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-# This link in an email contains an encrypted token (`test_unsubscribe`).
-_UNSUBSCRIBE = "/console/{workspace}/unsubscribe/{token}"
-OPEN = {"/console", "/console/{workspace}", "/console/assets/{name}", _UNSUBSCRIBE}
+# The links in emails contain a secret token (`test_unsubscribe`, `test_one_time_links`).
+_LINKS = {"/console/{workspace}/unsubscribe/{token}", "/console/{workspace}/password/{token}"}
+OPEN = {"/console", "/console/{workspace}", "/console/assets/{name}", *_LINKS}
 
 
 class Place(NamedTuple):
