@@ -6,6 +6,7 @@ conversation once, because the next page continues after the creation time at wh
 
 import heapq
 from collections.abc import Iterator, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from chalicelib import errors, extensions, ids, storage
@@ -14,6 +15,7 @@ from chalicelib.conversations.filters import Filters
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.extensions.console import calls, inbox
 from chalicelib.extensions.console.inbox import MAX_ROWS
+from chalicelib.extensions.console.previews import Messages
 from chalicelib.extensions.console.template_filters import text_of
 from chalicelib.storage import Document
 
@@ -28,11 +30,12 @@ class ConversationPage(NamedTuple):
     """The conversations of a page, newest first, with `ID` and `agentId`.
 
     `following` is the creation time (a ULID) of the last examined conversation, after which the next page continues. It
-    is None at the end of the list.
+    is None at the end of the list. `matches` contains messages that a search has found, which the page shows.
     """
 
     conversations: list[Document]
-    following: str | None
+    following: str | None = None
+    matches: Messages = MappingProxyType({})
 
     @property
     def searched_until(self) -> int | None:
@@ -41,11 +44,12 @@ class ConversationPage(NamedTuple):
 
 
 class _ExaminedConversation(NamedTuple):
-    """An examined conversation: its index entry, its metadata, and whether the page lists it."""
+    """An examined conversation: its index entry, its metadata, whether the page lists it, and its matching message."""
 
     row: ConversationRow
     record: Document
     is_listed: bool
+    message: Document | None = None
 
 
 def read(
@@ -71,7 +75,8 @@ def read(
     if len(listed) > MAX_ROWS:
         listed, following = listed[:MAX_ROWS], listed[MAX_ROWS - 1].row.created
     with_id = [] if cursor else _with_id(workspace_id, agent_ids, conditions, text)
-    return ConversationPage([*with_id, *(entry.record for entry in listed)], following)
+    matches = {(entry.record["agentId"], entry.record["ID"]): entry.message for entry in listed if entry.message}
+    return ConversationPage([*with_id, *(entry.record for entry in listed)], following, matches)
 
 
 def _newest_first(workspace_id: str, agent_ids: Sequence[str], cursor: str | None) -> Iterator[ConversationRow]:
@@ -121,21 +126,23 @@ def _search_messages(
 
     An agent's search ends early if its transcripts are long. The page then ends at the newest of these ends.
     """
-    others, texts = conditions._replace(text=""), dict[tuple[str, str], str]()
+    others, matches = conditions._replace(text=""), dict[tuple[str, str], Document]()
     since = ids.timestamp_of(entries[-1].row.created) // 1000
     query = {"q": conditions.text, "from": since, "cursor": cursor, "limit": _MAX_MATCHES}
     for agent_id in sorted({entry.record["agentId"] for entry in entries}):
         page = calls.get("/v3/agents/{agent_id}/convos/search", query, agent_id=agent_id)
         following = max(following or "", page.get("nextCursor") or "") or None
         for record in page["data"]:
-            texts[agent_id, record["ID"]] = text_of(record["messages"][0].get("item"))
+            matches[agent_id, record["ID"]] = record["messages"][0]
     reached = []
     for entry in entries:
-        text = texts.get((entry.record["agentId"], entry.record["ID"]))
-        is_match = text is not None and not entry.is_listed and others.match(entry.row, entry.record)
-        record = {**entry.record, "lastMessage": text} if is_match else entry.record
-        if following is None or entry.row.created >= following:
-            reached.append(_ExaminedConversation(entry.row, record, entry.is_listed or is_match))
+        message = None if entry.is_listed else matches.get((entry.record["agentId"], entry.record["ID"]))
+        if following is not None and entry.row.created < following:
+            break
+        if message and others.match(entry.row, entry.record):
+            record = {**entry.record, "lastMessage": text_of(message.get("item"))}
+            entry = _ExaminedConversation(entry.row, record, True, message)
+        reached.append(entry)
     return reached, following
 
 

@@ -2,7 +2,7 @@
 
 from chalice.app import Response
 
-from chalicelib.extensions.console import all_conversations, conversations, guard, inbox, overview, pages
+from chalicelib.extensions.console import all_conversations, conversations, guard, inbox, overview, pages, previews
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -25,7 +25,7 @@ def list_conversations(session: Session) -> Response:
     query["tab"] = tab = _tab(session, query)
     conditions, agent_ids = inbox.filters_from_request(), [query["agent"]] if query["agent"] else [*titles]
     listed = inbox.read(session, conditions, query["agent"])
-    page = all_conversations.ConversationPage(listed.conversations.get(tab, []), None)
+    page = all_conversations.ConversationPage(listed.conversations.get(tab, []))
     if tab == "all":
         text = (query["q"] or "").strip()
         page = all_conversations.read(session.workspace_id, agent_ids, conditions, text, query["cursor"] or None)
@@ -35,6 +35,7 @@ def list_conversations(session: Session) -> Response:
         "conversations.html",
         "/convos",
         conversations=page.conversations,
+        authors=previews.read_authors(session, page.conversations, page.matches),
         following=query_string({**query, "cursor": page.following}) if page.following else None,
         searched_until=page.searched_until,
         query=query,

@@ -11,7 +11,7 @@ from chalicelib.conversations import listing, transcript
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import bubbles, calls, guard, inbox, pages
+from chalicelib.extensions.console import bubbles, calls, guard, inbox, pages, previews
 from chalicelib.extensions.console import conversation_actions as actions
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
@@ -89,6 +89,7 @@ def _page(
         done=done if done in actions.ACTIONS else None,
         variables=_variables(values["meta"]),
         conversations=listed.conversations[tab],
+        authors=previews.read_authors(session, listed.conversations[tab]),
         titles={},
         **tab_values(session, tab, listed),
         **values,

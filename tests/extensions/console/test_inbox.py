@@ -105,6 +105,42 @@ def test_the_list_is_beside_the_transcript_and_the_title_has_the_number(signed_i
     assert "<title>Conversations</title>" in page.text and "hidden>0</span>" in page.text
 
 
+def test_a_row_names_the_author_of_the_newest_message(signed_in: Browser, workspace_api: Api) -> None:
+    def previews() -> list[str]:
+        page = signed_in.open("/convos?tab=all").text
+        assert signed_in.open("/convos/sales/Ann").text.count('class="preview"') == 2
+        return re.findall(r'class="preview">(?:<b>([^<]*)</b>)?', page)
+
+    converse(workspace_api, "sales", "Ann", "requested_chat")
+    workspace_api.patch("/v3/agents/sales/convos/Ann", {"conversation": {"userName": "Ann <i> Jansen", "match": "x"}})
+    workspace_api.post("/v3/agents/sales/convos", {"conversation": {"title": "empty"}})
+    nameless = state_body("Hello") | {"metadata": {"state": "requested_chat"}}
+    workspace_api.post("/agents/support/interact/anonymous/state", nameless)
+    assert previews() == ["Visitor:", "", "Ann:"]
+    for sender, author in ((None, "AI:"), ("Cas <b> Smit", "Cas &lt;b&gt; Smit:"), ("Bo de Vries", "You:")):
+        message = {"from": "bot", "item": {"text": "Hello", **({"sender": sender} if sender else {})}}
+        workspace_api.post("/v3/agents/sales/convos/Ann/messages", {"messages": [message]})
+        assert previews() == ["Visitor:", "", author]
+
+
+def test_a_row_shows_an_assignee_who_is_not_a_colleague_by_the_id(signed_in: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/eve", {"orgId": "rival", "name": "Eve", "email": "eve@rival.test"})
+    converse(workspace_api, "sales", "Ann", "requested_chat", "eve")
+    assert 'title="Assigned to eve"' in signed_in.open("/convos").text
+
+
+def test_the_tab_all_shows_the_start_and_a_later_activity(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    converse(workspace_api, "sales", "Ann", "ended_chat")
+    pass_time(1)
+    converse(workspace_api, "sales", "Bea", "ended_chat")
+    pass_time(3_600)
+    converse(workspace_api, "sales", "Ann", "ended_chat")
+    page = signed_in.open("/convos?tab=all").text
+    assert (names_in(signed_in.open("/convos?tab=all")), page.count("active <time")) == (["Bea", "Ann"], 1)
+
+
 @pytest.mark.parametrize(("number", "text"), [(99, "99"), (100, "99+")])
 def test_a_count_ends_at_99(signed_in: Browser, workspace_api: Api, number: int, text: str) -> None:
     for one in range(number):
