@@ -35,8 +35,12 @@ def _is_done(text: str) -> bool:
         message = messages.parse(text, queue.KINDS)
         if isinstance(message, queue.FindRecipients):
             notifier.find_recipients(message)
-        else:
+        elif isinstance(message, queue.Notify):
             notifier.notify(message)
+        else:
+            from chalicelib.extensions.console.notifications import link_mail
+
+            link_mail.send(message)
     except Exception:
         _log.exception("Cannot notify people; the queue will redeliver the message")
         return False

@@ -7,7 +7,7 @@ from chalice.app import Response
 
 from chalicelib import errors, storage
 from chalicelib.credentials import tokens
-from chalicelib.extensions.console import calls, guard, one_time_links, pages, rendering, sessions
+from chalicelib.extensions.console import calls, guard, one_time_links, pages, rendering, session_store, sessions
 from chalicelib.extensions.console.one_time_links import Link
 from chalicelib.http import auth
 from chalicelib.workspaces import store as workspaces
@@ -80,7 +80,7 @@ def _with_valid_link(workspace: str, action: Callable[[], Response]) -> Response
 
 
 def _language_of(workspace: str, link: Link) -> str:
-    return rendering.language_of(sessions.organisation_of(workspace, link.document))
+    return rendering.language_of(session_store.organisation_of(workspace, link.document))
 
 
 def _form(workspace: str, link: Link, error: errors.ApiError | None = None) -> Response:

@@ -18,8 +18,9 @@ from chalicelib.credentials import tokens
 from chalicelib.extensions.console import session_store
 from chalicelib.storage import Document
 
-INVITATION_SECONDS, RESET_SECONDS = 7 * 24 * 60 * 60, 60 * 60
-"""The lifetimes of an invitation, and of a link for a forgotten password."""
+INVITATION, RESET = "invitation", "reset"
+LIFETIMES = {INVITATION: 7 * 24 * 60 * 60, RESET: 60 * 60}
+"""The purposes of links, with their lifetimes in seconds: an invitation, and a link for a forgotten password."""
 _LINKS, _TOKEN_LENGTH = "links", 43
 
 
@@ -53,15 +54,15 @@ class InvalidLink(errors.NotFound):
     sentence = "This link has expired or has been used; ask for a new link."
 
 
-def stage(client: ClientRow, lifetime: int) -> str:
-    """Stage a link for a client, which expires after `lifetime` seconds. Return its token, which cannot be read again.
+def stage(client: ClientRow, purpose: str) -> str:
+    """Stage a link for a client, for a purpose in `LIFETIMES`. Return its token, which cannot be read again.
 
     The caller sends the token to the client's email address, and nowhere else.
     """
     token = ids.random_text(_TOKEN_LENGTH)
     row = _row(client.workspace, token)
     row.client_id, row.proof = client.client_id, _proof(token, client, client.open())
-    row.expires_at = clock.to_datetime(clock.seconds() + lifetime)
+    row.expires_at = clock.to_datetime(clock.seconds() + LIFETIMES[purpose])
     storage.put(row)
     return token
 

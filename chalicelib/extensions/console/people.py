@@ -1,16 +1,18 @@
 """The people pages, on which administrators add and change an organisation's clients."""
 
+from collections.abc import Callable
 from typing import Any
 
 from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.clients import store as clients
-from chalicelib.extensions.console import calls, fields, guard, pages, rights, sessions, settings
+from chalicelib.extensions.console import calls, fields, guard, one_time_links, pages, queue, rights, sessions, settings
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import FLAG, TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
-from chalicelib.extensions.console.notifications import preferences, recipients
+from chalicelib.extensions.console.notifications import mail_settings, preferences, recipients
+from chalicelib.extensions.console.queue import SendLink
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
@@ -21,8 +23,8 @@ _RIGHTS = (Field("isOrgAdmin", FLAG),)
 _NOTIFY, _PASSWORD, _ACCESS = "notify", "dashboardPassword", "canAccess"
 # The members without which a client cannot sign in.
 _SIGN_IN = ("email", _PASSWORD)
-REMOVE = "remove"
-"""The value of the field `action` that removes a person."""
+REMOVE, INVITE = "remove", "invite"
+"""The values of the field `action` that remove a person, and that send a person a link to set a password."""
 
 
 @signed_in("/settings")
@@ -40,7 +42,7 @@ def create_client(session: Session, org_id: str) -> Response:
     values = _submitted_values({}, sent)
     try:
         client = {**_change({}, values, sent, session), "orgId": org_id}
-        calls.send_once(
+        created = calls.send_once(
             sent.get("form_id"),
             "/v3/clients",
             {"client": client},
@@ -48,7 +50,9 @@ def create_client(session: Session, org_id: str) -> Response:
         )
     except errors.ApiError as error:
         return _page(session, org_id, {}, "", values, error=error)
-    return _to_organisation(session, org_id)
+    if client.get(_PASSWORD):
+        return _to_organisation(session, org_id)
+    return _send_link(session, created["data"])
 
 
 @signed_in("/settings")
@@ -62,8 +66,8 @@ def read_client(session: Session, org_id: str, client_id: str) -> Response:
 def save_client(session: Session, org_id: str, client_id: str) -> Response:
     """Save the form. If the record has changed since the form was shown, save nothing and show the differences."""
     (client, tag), sent = _read(session, org_id, client_id), guard.form()
-    if sent.get("action") == REMOVE:
-        return _remove(session, client, tag)
+    if action := _ACTIONS.get(sent.get("action", "")):
+        return action(session, client, tag)
     values = _submitted_values(client, sent)
     if sent.get("tag") != tag and (conflicts := settings.conflicts(_values(client), values)):
         return _page(session, org_id, client, tag, values, conflicts=conflicts)
@@ -108,12 +112,36 @@ def _remove(session: Session, client: Document, tag: str) -> Response:
     return _to_organisation(session, client["orgId"], "removed")
 
 
+def _invite(session: Session, client: Document, _: str) -> Response:
+    """Send a person a link to set a password. Raise Forbidden, and Invalid if no email can be sent to the person."""
+    if not _gets_links(client):
+        raise errors.Invalid(guard.texts(session)("no_mail.address"))
+    commit_now(lambda: rights.require(session, client["orgId"], client, client))
+    return _send_link(session, client)
+
+
+def _send_link(session: Session, client: Document) -> Response:
+    queue.send(session.workspace_id, [SendLink(session.workspace_id, client["ID"], one_time_links.INVITATION)])
+    return _to_organisation(session, client["orgId"], "invited")
+
+
+def _gets_links(client: Document) -> bool:
+    return mail_settings.are_complete() and recipients.has_address(client)
+
+
 def _require_new(session: Session, org_id: str, client: Document) -> None:
-    """Check that the session's person may add a client, and that the client can sign in. Raise Invalid."""
+    """Check that the session's person may add a client, and that the client can sign in. Raise Invalid.
+
+    A client without a password gets a link to set a password, if the service sends emails.
+    """
     rights.require(session, org_id, rights.NEW, client)
-    if missing := [name for name in _SIGN_IN if not client.get(name)]:
+    required = [name for name in _SIGN_IN if name != _PASSWORD or not _gets_links(client)]
+    if missing := [name for name in required if not client.get(name)]:
         issues: list[errors.MemberIssue] = [{"path": name, "message": "is required"} for name in missing]
         raise errors.Invalid("A person signs in with an email and a password.", issues)
+
+
+_ACTIONS: dict[str, Callable[[Session, Document, str], Response]] = {REMOVE: _remove, INVITE: _invite}
 
 
 def _to_organisation(session: Session, org_id: str, saved: str = "saved") -> Response:
@@ -198,5 +226,7 @@ def _page(
         tag=tag,
         values=values,
         left_out=_fields(client).left_out,
+        sends_mail=mail_settings.are_complete(),
+        gets_links=_gets_links(client),
         problem=recipients.problem(session.workspace_id, client["ID"], client) if client else None,
     )

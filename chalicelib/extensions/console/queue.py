@@ -1,4 +1,4 @@
-"""The console's queue and its messages, which request emails about waiting conversations."""
+"""The console's queue and its messages, which request emails about waiting conversations, or with a one-time link."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -30,9 +30,21 @@ class Notify(NamedTuple):
     cursor: str | None = None
 
 
-KINDS: tuple[type[FindRecipients | Notify], ...] = (FindRecipients, Notify)
+class SendLink(NamedTuple):
+    """Requests an email with a one-time link to a client, for a purpose in `one_time_links.LIFETIMES`.
+
+    The function that sends the email creates the link, so the queue contains no token.
+    """
+
+    workspace_id: str
+    client_id: str
+    purpose: str
 
 
-def send(workspace_id: str, notices: Iterable[FindRecipients | Notify], delay_seconds: int = 0) -> None:
+Message = FindRecipients | Notify | SendLink
+KINDS: tuple[type[Message], ...] = (FindRecipients, Notify, SendLink)
+
+
+def send(workspace_id: str, notices: Iterable[Message], delay_seconds: int = 0) -> None:
     """Send a workspace's messages. Raise Unavailable if the queue does not accept all of them."""
     queues.send(QUEUE, [messages.pack(notice) for notice in notices], workspace_id, delay_seconds)

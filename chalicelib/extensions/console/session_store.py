@@ -21,6 +21,8 @@ from chalicelib import clock, errors, storage
 from chalicelib.clients.store import ClientRow
 from chalicelib.credentials import store, tokens
 from chalicelib.credentials.store import CredentialRow, NewCredential
+from chalicelib.ids import IDENTIFIER
+from chalicelib.organisations import store as organisations
 
 LIFETIME = store.DAY // 2
 WINDOW = 300
@@ -82,6 +84,13 @@ def sign_in_data(row: ClientRow, document: storage.Document) -> list[str | None]
 def proof(token: str, sign_in: Sequence[str | None]) -> str:
     """Return the proof of these texts that a session stores. Computing it requires the token."""
     return hmac.new(token.encode(), storage.encode_json(sign_in), hashlib.sha256).hexdigest()
+
+
+def organisation_of(workspace_id: str, client: storage.Document) -> storage.Document:
+    """Return a client's organisation, or an empty document if there is none. This costs at most one request."""
+    org_id = client.get("orgId") or ""  # may be any text, but only identifiers are valid keys
+    organisation = organisations.find(workspace_id, org_id) if IDENTIFIER.fullmatch(org_id) else None
+    return organisation.open() if organisation else {}
 
 
 def form_token(token: str) -> str:

@@ -21,7 +21,6 @@ from chalicelib.extensions.console.pages import NAVIGATION
 from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.http import auth
 from chalicelib.ids import IDENTIFIER
-from chalicelib.organisations import store as organisations
 from chalicelib.storage import Document, keyring
 from chalicelib.workspaces import store as workspaces
 
@@ -188,13 +187,6 @@ def sign_out(session: Session) -> None:
     store.revoke(session.row)
 
 
-def organisation_of(workspace_id: str, client: Document) -> Document:
-    """Return a client's organisation, or an empty document if there is none. This costs at most one request."""
-    org_id = client.get("orgId") or ""  # may be any text, but only identifiers are valid keys
-    organisation = organisations.find(workspace_id, org_id) if IDENTIFIER.fullmatch(org_id) else None
-    return organisation.open() if organisation else {}
-
-
 def clear_cache() -> None:
     """Forget all cached sessions."""
     _cache.clear()
@@ -214,7 +206,7 @@ def _read(token_hash: str, token: str) -> Session | None:
         session_store.proof(token, session_store.sign_in_data(client, document)), row.proof or ""
     ):
         return None
-    return Session(row, token, document, organisation_of(row.workspace, document))
+    return Session(row, token, document, session_store.organisation_of(row.workspace, document))
 
 
 def _network(address: str) -> str:

@@ -7,7 +7,7 @@ from chalicelib.clients import store as clients
 from chalicelib.extensions.console import functions, one_time_links
 from chalicelib.extensions.console.extension import QUEUE
 from chalicelib.extensions.console.notifications import allowance, notices
-from chalicelib.extensions.console.queue import FindRecipients, Notify
+from chalicelib.extensions.console.queue import FindRecipients, Notify, SendLink
 from chalicelib.queues import messages
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
@@ -22,7 +22,11 @@ QUEUES = (QUEUE,)
 
 def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFunctions:
     """Return the queue function by name, with a message of each kind."""
-    kinds = (FindRecipients(workspace_id, 0, (agent_id,)), Notify(workspace_id, client_id, 0))
+    kinds = (
+        FindRecipients(workspace_id, 0, (agent_id,)),
+        Notify(workspace_id, client_id, 0),
+        SendLink(workspace_id, client_id, one_time_links.INVITATION),
+    )
     return {"notify_people": (functions.notify_people, [*map(messages.pack, kinds)])}
 
 
@@ -31,16 +35,16 @@ def add_rows(workspace_id: str) -> None:
     client = clients.new(workspace_id, "ann")
     client.seal({})
     with storage.unit_of_work():
-        one_time_links.stage(client, one_time_links.RESET_SECONDS)
+        one_time_links.stage(client, one_time_links.RESET)
     notices.claim(None, workspace_id, "ann", clock.milliseconds())
     assert allowance.take(workspace_id)
 
 
 def run_functions() -> None:
-    """Notify a person, and let an administrator change a person."""
+    """Notify a person, and let an administrator change and invite a person."""
     with pytest.MonkeyPatch.context() as patch:
         _notify_people(patch)
-    _change_a_person()
+        _change_a_person()
 
 
 def _notify_people(patch: pytest.MonkeyPatch) -> None:
@@ -61,18 +65,24 @@ def _notify_people(patch: pytest.MonkeyPatch) -> None:
         assert api.post(f"/agents/support/interact/{name}/state", {"metadata": metadata}).status == 200
         follow("conversations", stream.read("conversations"))
         for _ in range(2):
-            records = [{"messageId": "1", "body": one["body"]} for one in take(QUEUE)]
-            assert functions.notify_people({"Records": records}, None) == {"batchItemFailures": []}
+            _run_queue()
+
+
+def _run_queue() -> None:
+    records = [{"messageId": "1", "body": one["body"]} for one in take(QUEUE)]
+    assert functions.notify_people({"Records": records}, None) == {"batchItemFailures": []}
 
 
 def _change_a_person() -> None:
-    """Change a person in a commit that fails if the administrator's rights have changed."""
+    """Change a person in a commit that fails if the administrator's rights have changed, and send them a link."""
     new = workspaces.create("Console")
     api, browser = Api(new.workspace_key), Browser(new.workspace_id)
     administrator = {"email": "bo@acme.test", "dashboardPassword": "correct horse", "isOrgAdmin": True}
     assert api.post("/v2/orgs/acme", {"name": "Acme"}).status == 200
-    for client_id, members in (("bo", administrator), ("kim", {})):
+    for client_id, members in (("bo", administrator), ("kim", {"email": "kim@example.com"})):
         assert api.post(f"/v2/clients/{client_id}", {"orgId": "acme", **members}).status == 200
     browser.start_session(email="bo@acme.test", password="correct horse")
     page = browser.open("/settings/orgs/acme/clients/kim")
     assert browser.submit(page, "/clients/kim", {"name": "Kim"}).status == 200
+    assert browser.submit(page, "/clients/kim", {"action": "invite"}).status == 200
+    _run_queue()

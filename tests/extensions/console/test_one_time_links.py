@@ -23,10 +23,10 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 NEW = "a new password"
 
 
-def issue(workspace_id: str, client_id: str = "bo", lifetime: int = one_time_links.RESET_SECONDS) -> str:
+def issue(workspace_id: str, client_id: str = "bo") -> str:
     """Store a link for a client, and return its token."""
     with storage.unit_of_work():
-        return one_time_links.stage(clients.read(workspace_id, client_id), lifetime)
+        return one_time_links.stage(clients.read(workspace_id, client_id), one_time_links.RESET)
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_an_invalid_password_keeps_the_link(link: str) -> None:
 
 
 def test_a_link_expires(link: str, pass_time: PassTime) -> None:
-    pass_time(one_time_links.RESET_SECONDS - 1)
+    pass_time(one_time_links.LIFETIMES[one_time_links.RESET] - 1)
     assert Api().get(link).status == 200
     pass_time(1)
     assert is_invalid(Api().get(link))

@@ -12,7 +12,7 @@ FUNCTIONS = (
             **READ_KEYRING,
             "workspaces": "GetItem PutItem UpdateItem",
             "clients": "GetItem Query",
-            "organisations": "BatchGetItem",
+            "organisations": "BatchGetItem GetItem",
             "agents": "BatchGetItem",
             "conversations": "BatchGetItem",
             "conversations/index/by_activity": "Query",
@@ -36,5 +36,5 @@ GRANTS = {
     },
     "follow_conversations": READ_KEYRING,
 }
-SENDS = {"follow_conversations": ("notifications",)}
-DEAD_LETTER_ALARMS = {"DeadNotifications": f"Emails about waiting conversations have failed. {REDRIVE}"}
+SENDS = {"api_handler": ("notifications",), "follow_conversations": ("notifications",)}
+DEAD_LETTER_ALARMS = {"DeadNotifications": f"Emails from the console have failed. {REDRIVE}"}

@@ -18,6 +18,7 @@ from chalicelib.extensions.console.notifications import inbox, mail_settings, un
 from chalicelib.extensions.console.notifications.inbox import WaitingConversation
 from chalicelib.extensions.console.notifications.recipients import Recipient
 from chalicelib.extensions.console.template_filters import moment
+from chalicelib.storage import Document
 
 # The maximum length of a text in an email, and the number of characters that are read to produce it.
 _MAX_TEXT, _MAX_READ = 100, 1_000
@@ -56,18 +57,24 @@ def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[WaitingCo
     context = {"t": t, "language": language, "subject": subject, "lines": lines}
     everything = f"{home}{_INBOX if recipient.page == '/convos' else recipient.page}" if has_more else ""
     links = {"stop": stop, "account": f"{home}/account", "everything": everything}
-    message = EmailMessage(SMTP)
-    message["Subject"] = subject
-    name, address = parseaddr(mail_settings.sender())
-    message["From"] = Address(_plain(name), addr_spec=address)
-    message["To"] = Address(_plain(recipient.client.get("name")), addr_spec=recipient.client["email"])
+    message = new_message(subject, recipient.client)
     message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
-    message["Auto-Submitted"] = "auto-generated"
     more = (f"{t('mail.more')}: {everything}",) if has_more else ()
     message.set_content(_text(t, subject, lines, more, (t("mail.why"), f"{t('unsubscribe')}: {stop}")))
     message.add_alternative(rendering.environment().get_template("mail.html").render(context, **links), subtype="html")
     # `message` would encode links that are longer than a line, and email programs would not recognise them.
     return f"List-Unsubscribe: <{stop}>\r\n".encode() + message.as_bytes()
+
+
+def new_message(subject: str, client: Document) -> EmailMessage:
+    """Return an email to a client, without its content."""
+    message = EmailMessage(SMTP)
+    message["Subject"] = subject
+    name, address = parseaddr(mail_settings.sender())
+    message["From"] = Address(plain(name), addr_spec=address)
+    message["To"] = Address(plain(client.get("name")), addr_spec=client["email"])
+    message["Auto-Submitted"] = "auto-generated"
+    return message
 
 
 def send(message: bytes, address: str) -> None:
@@ -89,13 +96,13 @@ def _lines(workspace_id: str, recipient: Recipient, waiting: Sequence[WaitingCon
     titles = inbox.titles(workspace_id, {conversation.agent_id for conversation in waiting})
     return [
         _Line(
-            _plain(
+            plain(
                 conversation.metadata.get("userName")
                 or conversation.metadata.get("userEmail")
                 or conversation.conversation_id
             ),
-            _plain(conversation.metadata.get("title")),
-            _plain(titles[conversation.agent_id]),
+            plain(conversation.metadata.get("title")),
+            plain(titles[conversation.agent_id]),
             conversation.changed_at,
             _link(workspace_id, recipient, conversation),
         )
@@ -122,7 +129,7 @@ def _text(
     return "\n\n".join([subject, *blocks, *more, "-- \n" + "\n".join(closing)]) + "\n"
 
 
-def _plain(text: str | None) -> str:
+def plain(text: str | None) -> str:
     """Return at most 100 characters of a text on one line, in which email programs find no link.
 
     Email programs turn text such as `evil.example` into links. Therefore, a space replaces each dot and colon inside a

@@ -49,7 +49,7 @@ def _notify(message: Notify) -> None:
         queue.send(message.workspace_id, [message._replace(cursor=None)], ceil(left / 1000))
         return
     recipient = recipients.find(message.workspace_id, message.client_id)
-    if recipient and _is_in_use(message.workspace_id):
+    if recipient and is_active(message.workspace_id):
         _send(message, recipient, row)
 
 
@@ -85,7 +85,8 @@ def _is_after(second: int, milliseconds: int) -> bool:
     return (second + 1) * 1000 > milliseconds
 
 
-def _is_in_use(workspace_id: str) -> bool:
+def is_active(workspace_id: str) -> bool:
+    """Return whether the workspace exists and is not suspended. This costs one request."""
     try:
         workspaces.require_active(workspace_id)
     except (errors.NotFound, errors.WorkspaceSuspended):

@@ -67,7 +67,7 @@ def problem(workspace_id: str, client_id: str, client: Document) -> str | None:
         return None
     if not mail_settings.are_complete():
         return "stage"
-    if not _ADDRESS.fullmatch(client.get("email") or ""):
+    if not has_address(client):
         return "address"
     if not Recipient(client_id, client, {}).page:
         return "pages"
@@ -75,6 +75,11 @@ def problem(workspace_id: str, client_id: str, client: Document) -> str | None:
     if row and row.is_refused:
         return "refused"
     return "limit" if allowance.is_used_up(workspace_id) else None
+
+
+def has_address(client: Document) -> bool:
+    """Return whether a client has an email address to which the service can send."""
+    return bool(_ADDRESS.fullmatch(client.get("email") or ""))
 
 
 def _with_organisations(workspace_id: str, documents: dict[str, Document]) -> list[Recipient]:
@@ -87,6 +92,5 @@ def _with_organisations(workspace_id: str, documents: dict[str, Document]) -> li
 
 
 def _is_notified(client: Document) -> bool:
-    has_address = _ADDRESS.fullmatch(client.get("email") or "")
     has_organisation = IDENTIFIER.fullmatch(client.get("orgId") or "")
-    return bool(has_address and has_organisation and preferences.by_email(client))
+    return bool(has_address(client) and has_organisation and preferences.by_email(client))

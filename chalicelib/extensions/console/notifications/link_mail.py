@@ -1,0 +1,50 @@
+"""Emails that contain a one-time link, such as an invitation. The link is created when its email is sent."""
+
+import logging
+from urllib.parse import quote
+
+from chalicelib import storage
+from chalicelib.clients import store as clients
+from chalicelib.extensions.console import one_time_links, rendering, session_store
+from chalicelib.extensions.console.notifications import allowance, mail, mail_settings, notifier, recipients
+from chalicelib.extensions.console.queue import SendLink
+from chalicelib.storage import Document
+
+_log = logging.getLogger(__name__)
+
+
+def send(message: SendLink) -> None:
+    """Send a client a new link. Do nothing if the client or workspace is gone. Raise database, KMS and SES errors."""
+    workspace_id, client_id, purpose = message
+    row = clients.find(workspace_id, client_id)
+    client = row.open() if row else {}
+    if row is None or not recipients.has_address(client) or not notifier.is_active(workspace_id):
+        return
+    if not allowance.take(workspace_id):
+        _log.warning("A workspace has used up its daily email allowance, so a link was not sent: %s", workspace_id)
+        return
+    with storage.unit_of_work():
+        token = one_time_links.stage(row, purpose)
+    try:
+        mail.send(_compose(workspace_id, client, purpose, token), client["email"])
+    except mail.Refused:
+        _log.exception("SES rejected an email with a link; it will not be sent again")
+    except mail.NotSent:
+        allowance.give_back(workspace_id)
+        raise
+
+
+def _compose(workspace_id: str, client: Document, purpose: str, token: str) -> bytes:
+    organisation = session_store.organisation_of(workspace_id, client)
+    language = rendering.language_of(organisation)
+    t = rendering.texts(language)
+    place = mail.plain(organisation.get("name")) or t("console")
+    subject, why = (t(f"link.{purpose}.{part}", place=place) for part in ("subject", "why"))
+    hint, ignore = t(f"link.{purpose}.hint"), t("link.ignore")
+    link = f"{mail_settings.console_url()}/{quote(workspace_id)}/password/{token}"
+    message = mail.new_message(subject, client)
+    message.set_content("\n\n".join([subject, why, link, hint, f"-- \n{ignore}"]) + "\n")
+    context = {"t": t, "language": language, "subject": subject, "why": why, "link": link, "hint": hint}
+    html = rendering.environment().get_template("link_mail.html").render(context, ignore=ignore)
+    message.add_alternative(html, subtype="html")
+    return message.as_bytes()

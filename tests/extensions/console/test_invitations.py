@@ -1,0 +1,171 @@
+"""An invitation: a person without a password gets an email with a one-time link."""
+
+import re
+from urllib.parse import urlencode
+
+import pytest
+
+from chalicelib import clock
+from chalicelib.extensions.console.notifications import allowance, mail
+from chalicelib.workspaces import store as workspaces
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.conftest import PassTime
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.mailing import Mailing, text_of
+from tests.extensions.console.test_notification_content import HOSTILE, LINK, LINKS
+
+NEW = "/settings/orgs/acme/new-client"
+ANN = {"name": "Ann", "email": "ann@acme.test"}
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+@pytest.fixture
+def operator(browser: Browser, workspace: NewWorkspace) -> Browser:
+    """Return an operator's browser."""
+    browser.start_session(key=workspace.workspace_key)
+    return browser
+
+
+def invite(browser: Browser, **fields: str) -> str:
+    """Submit the form for a new person, and return the page's text."""
+    return browser.submit(browser.open(NEW), "/new-client", {**ANN, **fields}).text
+
+
+def link_of(mailing: Mailing) -> str:
+    """Return the path of the link in the newest email, which is the same as text and HTML."""
+    received = mailing.mails[-1]
+    (link,) = re.findall(r"https://cams\.test/prod(/console/\S+/password/\w+)", text_of(received))
+    assert f'href="https://cams.test/prod{link}"' in text_of(received, "html")
+    return str(link)
+
+
+def test_a_person_without_a_password_is_invited(
+    operator: Browser, mailing: Mailing, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    assert "The email with the link is on its way." in invite(operator)
+    mailing.run(60)
+    assert mailing.recipients == [ANN["email"]]
+    assert "Your access to Acme Travel" in mailing.mails[0]["Subject"]
+    ann = Browser(workspace.workspace_id)
+    assert ann.sign_in(ANN["email"], "").status == 401
+    body = urlencode({"dashboardPassword": PASSWORD}).encode()
+    assert Api().call("POST", link_of(mailing), body, FORM).status == 200
+    assert ann.sign_in(ANN["email"], PASSWORD).status == 200
+
+
+def test_a_form_that_is_sent_twice_adds_one_person(operator: Browser, mailing: Mailing, workspace_api: Api) -> None:
+    page = operator.open(NEW)
+    for _ in range(2):
+        assert operator.submit(page, "/new-client", ANN).status == 200
+    assert len(workspace_api.get("/v3/clients?q=ann@acme.test").data) == 1
+
+
+def test_a_person_with_a_password_gets_no_mail(operator: Browser, mailing: Mailing) -> None:
+    assert "Saved." in invite(operator, dashboardPassword=PASSWORD)
+    mailing.run(60)
+    assert mailing.mails == []
+
+
+def test_a_stage_without_mail_requires_a_password(operator: Browser) -> None:
+    page = operator.open(NEW)
+    assert "to send an invitation" not in page.text
+    assert operator.submit(page, "/new-client", ANN).status == 400
+    assert "Send a link" not in operator.open("/settings/orgs/acme/clients/bo").text
+    assert operator.post("/settings/orgs/acme/clients/bo", {"action": "invite"}).status == 403
+
+
+def test_a_link_can_be_sent_again(operator: Browser, mailing: Mailing, workspace_api: Api) -> None:
+    page = operator.open("/settings/orgs/acme/clients/bo")
+    assert "is on its way" in operator.submit(page, "/clients/bo", {"action": "invite"}).text
+    mailing.run(60)
+    assert mailing.recipients == ["bo@acme.test"]
+    assert Api().get(link_of(mailing)).status == 200
+
+
+@pytest.mark.parametrize("email", ["", "not an address", "ann@évil.test"])
+def test_a_person_without_an_address_gets_no_link(
+    email: str, operator: Browser, mailing: Mailing, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/clients/bo", {"email": email})
+    page = operator.open("/settings/orgs/acme/clients/bo")
+    assert 'value="invite"' not in page.text
+    fields = {"action": "invite", "form": re.findall('name="form" value="([^"]*)"', page.text)[0]}
+    assert operator.post("/settings/orgs/acme/clients/bo", fields).status == 400
+    assert mailing.queued == []
+
+
+def test_an_administrator_invites_only_people_with_fewer_pages(
+    mailing: Mailing, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True, "canAccess": ["/settings", "/leads"]})
+    workspace_api.post("/v2/clients/eve", {"orgId": "acme", "email": "eve@acme.test"})
+    browser = Browser(workspace.workspace_id)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    page = browser.open("/settings/orgs/acme/clients/eve")
+    assert 'value="invite"' not in page.text
+    fields = {"action": "invite", "form": re.findall('name="form" value="([^"]*)"', page.text)[0]}
+    assert browser.post("/settings/orgs/acme/clients/eve", fields).status == 403
+    assert mailing.queued == []
+
+
+def test_hostile_names_stay_text(operator: Browser, mailing: Mailing, workspace_api: Api) -> None:
+    for hostile in (HOSTILE, *LINKS):
+        workspace_api.post("/v2/orgs/acme", {"name": hostile})
+        workspace_api.post("/v2/clients/bo", {"name": hostile})
+        operator.submit(operator.open("/settings/orgs/acme/clients/bo"), "/clients/bo", {"action": "invite"})
+        mailing.run(1)
+        received = mailing.mails[-1]
+        assert received["Bcc"] is None
+        assert "<img" not in text_of(received, "html")
+        own = re.compile(r"https://cams\.test/\S+")
+        for text in (own.sub("", text_of(received)), received["Subject"], received["To"].addresses[0].display_name):
+            assert not LINK.search(text), hostile
+
+
+def test_a_dutch_organisation_is_invited_in_dutch(operator: Browser, mailing: Mailing, workspace_api: Api) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": "nl"})
+    invite(operator)
+    mailing.run(60)
+    assert mailing.mails[0]["Subject"] == "Uw toegang tot Acme"
+    assert '<html lang="nl">' in Api().get(link_of(mailing)).text
+
+
+def test_a_removed_person_or_a_suspended_workspace_gets_no_mail(
+    operator: Browser, mailing: Mailing, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    invite(operator)
+    workspace_api.delete(f"/v3/clients/{workspace_api.get('/v3/clients?q=ann@acme.test').data[0]['ID']}")
+    mailing.run(60)
+    invite(operator)
+    workspaces.change_status(workspace.workspace_id, [None], workspaces.SUSPENDED)
+    mailing.run(60)
+    assert (mailing.mails, mailing.failures) == ([], 0)
+
+
+def test_a_mail_that_ses_does_not_accept_is_sent_later(
+    operator: Browser, mailing: Mailing, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = mail.send
+
+    def fail(*_: object) -> None:
+        monkeypatch.setattr(mail, "send", send)
+        raise mail.NotSent
+
+    monkeypatch.setattr(mail, "send", fail)
+    invite(operator)
+    mailing.run(900)
+    assert (len(mailing.mails), mailing.failures) == (1, 1)
+    assert Api().get(link_of(mailing)).status == 200
+
+
+def test_the_daily_allowance_limits_invitations(
+    operator: Browser, mailing: Mailing, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime
+) -> None:
+    monkeypatch.setattr(allowance, "MAX_MAILS", 1)
+    pass_time(-clock.seconds() % 86_400)  # midnight, so that both emails are sent on one day
+    for email in ("ann@acme.test", "eve@acme.test"):
+        invite(operator, email=email)
+    mailing.run(60)
+    assert len(mailing.mails) == 1
