@@ -44,7 +44,8 @@ return [one.outerHTML.slice(0, 120), shown && style.outlineStyle === 'solid' && 
 """
 # Elements and attributes that only unescaped text can create.
 _FIND_UNESCAPED = """
-const made = [...document.querySelectorAll('iframe, img, style, base, object, embed, main script, b, [autofocus]')];
+const focused = '[autofocus]:not([aria-invalid])';  // the pages focus wrong fields
+const made = [...document.querySelectorAll(`iframe, img, style, base, object, embed, main script, b, ${focused}`)];
 for (const one of document.querySelectorAll('*')) for (const attribute of one.attributes) {
   if (attribute.name.startsWith('on') || attribute.name === 'style') made.push(one);
   const isAddress = ['href', 'src', 'action', 'formaction'].includes(attribute.name);
