@@ -22,6 +22,7 @@ _VERSIONS = f"{_AGENT}/versions"
 _VERSION = f"{_VERSIONS}/{{number}}"
 _CONVERSATION = "/convos/{agent_id}/{convo_id}"
 _ORGANISATION = "/settings/orgs/{org_id}"
+_ERASURE = "/settings/erasures/{erasure_id}"
 _WEBHOOK = "/settings/webhooks/{webhook_id}"
 _UNSUBSCRIBE, _PASSWORD = "/unsubscribe/{token}", "/password/{token}"
 
@@ -83,8 +84,19 @@ _FORMS = {
 # Pages and forms that need another extension, by the extension's name.
 _PAGES_WITH = {
     "copies": {f"{_AGENT}/template": "agent_records.download_template"},
-    "reports": {"/analytics": "analytics.read_analytics", "/analytics.csv": "analytics.download"},
+    "erasures": {
+        "/settings/erasures": "erasures.read_form",
+        _ERASURE: "erasures.read_erasure",
+        f"{_ERASURE}/receipt": "erasures.download_receipt",
+    },
+    "reports": {
+        "/analytics": "analytics.read_analytics",
+        "/analytics.csv": "analytics.download",
+        "/settings/usage": "usage.read_usage",
+        "/settings/usage.csv": "usage.download",
+    },
     "history": {
+        "/settings/audit": "audit.list_changes",
         _VERSIONS: "versions.list_versions",
         _VERSION: "versions.read_version",
         f"{_VERSION}/text": "full_texts.read_version",
@@ -98,6 +110,7 @@ NAVIGATION = tuple(
 """The pages in the navigation, in order. `canAccess` lists the pages that a person may open."""
 _FORMS_WITH = {
     "copies": {f"{_AGENT}/clone": "agent_records.clone_agent"},
+    "erasures": {"/settings/erasures": "erasures.create_erasure"},
     "history": {_VERSION: "versions.restore_version"},
     "tool_calls": {f"{_AGENT}/tools/{{tool_id}}": "agents.test_tool"},
 }

@@ -107,6 +107,15 @@ if has("reports"):
     ROWS |= {
         ("GET", f"{_HOME}/analytics"): Row(PERSON, "?agent=support&by=origin"),
         ("GET", f"{_HOME}/analytics.csv"): Row(PERSON, "?agent=support&by=origin", shows=False),
+        ("GET", f"{_HOME}/settings/usage"): Row(OPERATOR, shows=False),
+        ("GET", f"{_HOME}/settings/usage.csv"): Row(OPERATOR, shows=False),
+    }
+if has("erasures"):
+    ROWS |= {
+        ("GET", f"{_HOME}/settings/erasures"): Row(OPERATOR, shows=False),
+        ("POST", f"{_HOME}/settings/erasures"): Row(OPERATOR, page=f"{_HOME}/settings/erasures", typed={"userID": "x"}),
+        ("GET", f"{_HOME}/settings/erasures/{{erasure_id}}"): Row(OPERATOR, shows=False),
+        ("GET", f"{_HOME}/settings/erasures/{{erasure_id}}/receipt"): Row(OPERATOR, shows=False),
     }
 if has("copies"):
     ROWS |= {
@@ -115,6 +124,7 @@ if has("copies"):
     }
 if has("history"):
     ROWS |= {
+        ("GET", f"{_HOME}/settings/audit"): Row(OPERATOR, shows=False),
         ("GET", f"{_AGENT}/versions"): Row(PERSON),
         ("GET", _VERSION): Row(PERSON),
         ("GET", f"{_VERSION}/text"): Row(PERSON),
@@ -189,6 +199,8 @@ def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
         ).data["id"],
         "token_id": api.post("/v3/tokens", {"token": {"name": mark, "expiresInSeconds": 86_400}}).data["id"],
     }
+    if has("erasures"):
+        ids["erasure_id"] = api.post("/v3/erasures", {"erasure": {"userID": "someone"}}).data["id"]
     return World(workspace, api, ids)
 
 

@@ -1,0 +1,52 @@
+"""The audit log: who has changed which record, and which members, with filters."""
+
+from chalice.app import Response
+
+from chalicelib import ids
+from chalicelib.extensions.console import calls, guard, periods, rights
+from chalicelib.extensions.console.calls import query_string
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
+
+_FIELDS = ("kind", "id", "by", "from", "to")
+_KINDS = ("agents", "tools", "clients", "orgs", "webhooks", "tokens", "keys")
+_PAGE_SIZE = 50
+
+
+@signed_in("/settings")
+def list_changes(session: Session) -> Response:
+    """List the changes that match the filters, newest first."""
+    rights.require_operator(session)
+    query = {name: current_request.query_value(name) or "" for name in _FIELDS}
+    try:
+        since, until = periods.bounds_from_request()
+        sent = {"resource": _resource(query), "by": query["by"], "from": since, "to": until}
+        cursor, problem = current_request.query_value("cursor"), None
+        page = calls.get("/v3/history", {**sent, "limit": _PAGE_SIZE, "cursor": cursor})
+    except periods.InvalidPeriod as error:
+        page, problem = {"data": []}, error.field
+    following = page.get("nextCursor")
+    return guard.page(
+        session,
+        "audit.html",
+        "/settings",
+        400 if problem else 200,
+        changes=page["data"],
+        query=query,
+        problem=problem,
+        kinds=_KINDS,
+        following=query_string({**query, "cursor": following}) if following else None,
+    )
+
+
+def _resource(query: dict[str, str]) -> str:
+    """Return the record that the filters select, such as `agents/support`, or an empty string for all records.
+
+    The API has no list of the changes to one kind of record. Raise InvalidPeriod for a kind without id, or an id
+    without kind.
+    """
+    kind, record_id = query["kind"], query["id"]
+    if kind in ("", *_KINDS) and bool(kind) == bool(record_id) and (not kind or ids.IDENTIFIER.fullmatch(record_id)):
+        return f"{kind}/{record_id}" if kind else ""
+    raise periods.InvalidPeriod("id")

@@ -1,0 +1,66 @@
+"""The pages on which operators erase a person's records, and download the receipt."""
+
+import json
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.extensions.console import calls, guard, pages, rights
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.storage import Document
+
+_PATH = "/v3/erasures/{erasure_id}"
+_FIELDS = ("userID", "email", "phone")
+
+
+@signed_in("/settings")
+def read_form(session: Session) -> Response:
+    """Show the form that identifies the person to erase."""
+    rights.require_operator(session)
+    return _form(session, {})
+
+
+@signed_in("/settings")
+def create_erasure(session: Session) -> Response:
+    """Start an erasure, once per form, and show its page."""
+    rights.require_operator(session)
+    sent = guard.form()
+    person = {name: text for name in _FIELDS if (text := sent.get(name, "").strip())}
+    try:
+        if not person:
+            raise guard.form_error(session, "userID.erasure")
+        erasure = calls.send_once(sent.get("form_id"), "/v3/erasures", {"erasure": person})["data"]
+    except errors.ApiError as error:
+        return _form(session, person, error)
+    return pages.redirect(f"/{session.workspace_id}/settings/erasures/{erasure['id']}")
+
+
+@signed_in("/settings")
+def read_erasure(session: Session, erasure_id: str) -> Response:
+    """Show an erasure's progress and, once it is complete, a link to its receipt."""
+    rights.require_operator(session)
+    return guard.page(session, "erasure.html", "/settings", erasure=_read(erasure_id))
+
+
+@signed_in("/settings")
+def download_receipt(session: Session, erasure_id: str) -> Response:
+    """Return the signed receipt for a complete erasure as a file. Raise NotFound while the erasure runs."""
+    rights.require_operator(session)
+    receipt = _read(erasure_id).get("receipt")
+    if receipt is None:
+        raise errors.NotFound.of("receipt")
+    text = json.dumps(receipt, indent=1)
+    return pages.download("erasure-receipt.json", "application/json", text)
+
+
+def _read(erasure_id: str) -> Document:
+    erasure: Document = calls.get(_PATH, erasure_id=erasure_id)["data"]
+    return erasure
+
+
+def _form(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
+    issues = {path.removeprefix("erasure."): rule for path, rule in guard.rules(session, error)}
+    return guard.form_page(
+        session, "new_erasure.html", "/settings", error, issues=issues, values={**dict.fromkeys(_FIELDS, ""), **values}
+    )

@@ -1,0 +1,84 @@
+"""The usage page: what each agent has used in a period, for billing, which can be downloaded as CSV."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib import clock, errors
+from chalicelib.extensions.console import calls, guard, overview, pages, periods, rights
+from chalicelib.extensions.console.calls import query_string
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request, files
+from chalicelib.storage import Document
+
+_COUNTS = ("conversations", "messages", "interactions", "deliveries", "leads")
+_FIELDS = ("from", "to")
+# The maximum number of pages of 20 agents in a file. Each agent costs two requests.
+_MAX_PAGES = 10
+_LAST_DAYS = 30
+
+
+@signed_in("/settings")
+def read_usage(session: Session) -> Response:
+    """Show each agent's totals in a period of UTC days, by default the last 30 days."""
+    rights.require_operator(session)
+    query, cursor = _query(), current_request.query_value("cursor")
+    try:
+        page, problem = _page(cursor), None
+    except periods.InvalidPeriod as error:
+        page, problem = {"data": []}, error.field
+    following = page.get("nextCursor")
+    return guard.page(
+        session,
+        "usage.html",
+        "/settings",
+        400 if problem else 200,
+        agents=page["data"],
+        titles=overview.visible_agents(session).titles,
+        counts=_COUNTS,
+        query=query,
+        problem=problem,
+        last_days=_LAST_DAYS,
+        counted_until=page.get("countedUntil"),
+        query_string=query_string(query),
+        following=query_string({**query, "cursor": following}) if following else None,
+    )
+
+
+@signed_in("/settings")
+def download(session: Session) -> Response:
+    """Return the usage of at most 200 agents as a file with a row for each agent and day."""
+    rights.require_operator(session)
+    lines = [files.csv_line(cells) for record in _records() for cells in _rows(record)]
+    text = files.heading(files.CSV, ("agentId", "day", *_COUNTS)) + "".join(lines)
+    return pages.download("usage.csv", files.MEDIA[files.CSV], text)
+
+
+def _query() -> dict[str, str]:
+    return {name: current_request.query_value(name) or "" for name in _FIELDS}
+
+
+def _page(cursor: str | None) -> Any:
+    """Return a page of the API's report. Raise InvalidPeriod."""
+    since, until = periods.bounds_from_request()
+    try:
+        return calls.get("/v3/usage", {"from": since, "to": until, "cursor": cursor})
+    except errors.Invalid as error:
+        raise periods.InvalidPeriod("from") from error
+
+
+def _records() -> Iterator[Document]:
+    cursor = None
+    for _ in range(_MAX_PAGES):
+        page = _page(cursor)
+        yield from page["data"]
+        cursor = page.get("nextCursor")
+        if cursor is None:
+            return
+
+
+def _rows(record: Document) -> Iterator[tuple[Any, ...]]:
+    for day in record["days"]:
+        yield record.get("agentId"), clock.iso(day["from"])[:10], *(day[name] for name in _COUNTS)

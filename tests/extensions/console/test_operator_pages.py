@@ -1,0 +1,113 @@
+"""The operators' pages for usage, the audit log and erasures."""
+
+import html
+import json
+import re
+
+import pytest
+
+from chalicelib import clock
+from chalicelib.extensions.erasures import functions
+from chalicelib.extensions.erasures.extension import QUEUE
+from chalicelib.workspaces.store import NewWorkspace
+from tests import extensions
+from tests.api import Api
+from tests.conftest import PassTime
+from tests.extensions.console.browser import Browser
+from tests.followers import follow
+from tests.queues.messages import take
+from tests.webhooks.pipeline import Stream
+
+extensions.require("erasures", "history", "reports")
+
+from tests.extensions.console.stored_counts import count
+
+HOSTILE = '"><img src=x onerror=alert(1)>'
+
+
+@pytest.fixture
+def operator(browser: Browser, workspace: NewWorkspace) -> Browser:
+    """Return an operator's browser."""
+    browser.start_session(key=workspace.workspace_key)
+    return browser
+
+
+def rows(text: str) -> list[list[str]]:
+    """Return the texts of the cells in each row of a page's tables."""
+    plain = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in re.findall(r"<tr>(.*?)</tr>", text, re.S)]
+    return [[html.unescape(re.sub("<[^>]*>", "", cell)).strip() for cell in row] for row in plain][1:]
+
+
+def test_usage_lists_each_agent_and_downloads_each_day(operator: Browser, workspace: NewWorkspace) -> None:
+    today = clock.iso(clock.seconds())[:10]
+    count(workspace.workspace_id, "support", today, 0, "NL", conversations=1200, messages=80)
+    count(workspace.workspace_id, "support", "2026-01-05", 9, "NL", conversations=7, messages=8)
+    page = operator.open("/settings/usage")
+    assert ["Support", "1,200", "80", "0", "0", "0"] in rows(page.text)
+    assert ["Support", "7", "8", "0", "0", "0"] in rows(
+        operator.open("/settings/usage?from=2026-01-01&to=2026-01-31").text
+    )
+    file = operator.open("/settings/usage.csv?from=2026-01-01&to=2026-01-31")
+    assert file.headers["content-disposition"] == 'attachment; filename="usage.csv"'
+    lines = file.text.splitlines()
+    assert lines[0] == "agentId,day,conversations,messages,interactions,deliveries,leads"
+    assert "support,2026-01-05,7,8,0,0,0" in lines
+
+
+@pytest.mark.parametrize("query", ["from=x", "from=2026-02-01&to=2026-01-01", "from=2024-01-01&to=2026-01-01"])
+def test_an_invalid_period_is_shown_at_its_field(query: str, operator: Browser) -> None:
+    page = operator.open(f"/settings/usage?{query}")
+    assert (page.status, 'id="wrong-from"' in page.text) == (400, True)
+
+
+@pytest.fixture
+def history(workspace_api: Api) -> Stream:
+    """Return the stream of agents, whose changes the history records."""
+    return Stream("agents")
+
+
+def test_the_audit_log_lists_and_filters_changes(operator: Browser, workspace_api: Api, history: Stream) -> None:
+    for agent, title in (("support", HOSTILE), ("other", "Renamed")):
+        workspace_api.patch(f"/v3/agents/{agent}", {"agent": {"title": title}})
+    follow("agents", history.read("agents"))
+    listed = rows(operator.open("/settings/audit").text)
+    assert [(row[0], row[1], row[4]) for row in listed[:2]] == [
+        ("Agent other", "Changed", "title"), ("Agent support", "Changed", "title"),
+    ]  # fmt: skip
+    filtered = rows(operator.open("/settings/audit?kind=agents&id=support").text)
+    assert {row[0] for row in filtered} == {"Agent support"}
+    assert rows(operator.open("/settings/audit?by=nobody").text) == []
+    assert rows(operator.open("/settings/audit?to=2020-01-01").text) == []
+
+
+@pytest.mark.parametrize("query", ["kind=agents", "id=support", "kind=unknown&id=x", "kind=agents&id=a%23b"])
+def test_a_filter_for_a_record_needs_kind_and_id(query: str, operator: Browser) -> None:
+    page = operator.open(f"/settings/audit?{query}")
+    assert (page.status, 'id="wrong-id"' in page.text) == (400, True)
+
+
+def test_an_erasure_ends_with_a_receipt(operator: Browser, workspace_api: Api, pass_time: PassTime) -> None:
+    workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "email": "ann@a.test"}})
+    form = operator.open("/settings/erasures")
+    page = operator.submit(form, "/settings/erasures", {"email": " ann@a.test "})
+    assert "The erasure is running." in page.text
+    (again,) = re.findall(r'href="/console/[^/]*(/settings/erasures/[^"/]+)">Check again', page.text)
+    assert operator.open(f"{again}/receipt").status == 404
+    assert operator.submit(form, "/settings/erasures", {"email": " ann@a.test "}).text == page.text
+    for _ in range(3):
+        pass_time(90)
+        functions.erase({"Records": take(QUEUE)}, None)
+    assert "The erasure is complete." in operator.open(again).text
+    file = operator.open(f"{again}/receipt")
+    assert file.headers["content-disposition"] == 'attachment; filename="erasure-receipt.json"'
+    receipt = json.loads(file.text)
+    assert (receipt["counts"]["leads"], bool(receipt["signature"])) == (1, True)
+    assert workspace_api.get("/v3/leads").data == []
+
+
+def test_an_erasure_needs_a_person(operator: Browser) -> None:
+    form = operator.open("/settings/erasures")
+    page = operator.submit(form, "/settings/erasures", {"email": " ", "phone": ""})
+    assert (page.status, "Enter a visitor id, an email or a phone number." in page.text) == (400, True)
+    long = operator.submit(form, "/settings/erasures", {"phone": HOSTILE * 100})
+    assert (long.status, 'id="wrong-phone"' in long.text, "<img" in long.text) == (400, True, False)
