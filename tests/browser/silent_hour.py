@@ -1,4 +1,4 @@
-"""Counts the requests that a page sends during a silent hour, in the browser's virtual time."""
+"""Counts the requests that a page sends during a silent hour, in the browser's virtual time, however it sends them."""
 
 from selenium.webdriver import Chrome
 from selenium.webdriver.support.wait import WebDriverWait
@@ -7,9 +7,10 @@ MOST = 162
 """The maximum number of requests that an open page sends in its first hour if nothing happens."""
 _HOUR, _SECONDS = 3_600_000, 60
 _COUNT = """
-const real = window.fetch;
+const real = window.fetch, { prototype } = window.XMLHttpRequest, { send } = prototype;
 window.requests = 0;
 window.fetch = (...given) => { window.requests += 1; return real(...given); };
+prototype.send = function (...given) { window.requests += 1; return send.apply(this, given); };
 """
 
 

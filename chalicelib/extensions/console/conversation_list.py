@@ -1,10 +1,17 @@
 """The list of conversations: its tabs, its filters and its search."""
 
+import hashlib
+import json
+from typing import Any, NamedTuple
+
 from chalice.app import Response
 
-from chalicelib.extensions.console import all_conversations, conversations, guard, inbox, overview, pages, previews
+from chalicelib.extensions.console import all_conversations, guard, inbox, overview, pages, previews
+from chalicelib.extensions.console.all_conversations import ConversationPage
 from chalicelib.extensions.console.calls import query_string
+from chalicelib.extensions.console.colleagues import list_colleagues
 from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.overview import VisibleAgents
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
 from chalicelib.storage import Document
@@ -13,45 +20,112 @@ STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 _FILTERS = ("agent", "state", "tag", "origin", "assignedTo", "q")
 
 
+class ConversationList(NamedTuple):
+    """The page of a tab that a query describes, and the numbers at the tabs. `agents` is None unless it was needed."""
+
+    query: dict[str, Any]
+    tab: str
+    counts: dict[str, str]
+    page: ConversationPage
+    agents: VisibleAgents | None
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether the query contains a filter or a search."""
+        return any(self.query[name] for name in _FILTERS)
+
+    @property
+    def following(self) -> str | None:
+        """The next page's query string, or None at the end of the list."""
+        return query_string({**self.query, "cursor": self.page.following}) if self.page.following else None
+
+    @property
+    def long_waits(self) -> set[tuple[str, str]]:
+        """The agent ids and conversation ids of the conversations that have been waiting for more than an hour."""
+        return {(record["agentId"], record["ID"]) for record in filter(inbox.is_long_wait, self.page.conversations)}
+
+    @property
+    def version(self) -> str:
+        """A digest that changes with everything that the list shows, except the names of agents and colleagues."""
+        shown = [self.tab, self.counts, self.page.conversations, self.page.following, sorted(self.long_waits)]
+        return hashlib.sha256(json.dumps(shown).encode()).hexdigest()[:32]
+
+
 @signed_in("/convos")
 def list_conversations(session: Session) -> Response:
     """List the waiting conversations, the person's own, or all, and count the first two.
 
     Without a `tab` in the query, list the waiting conversations, or all if there are filters.
     """
-    titles, has_more = overview.visible_agents(session)
-    query = {name: current_request.query_value(name) for name in ("tab", "inbox", "cursor", *_FILTERS)}
-    query["agent"] = query["agent"] if query["agent"] in titles else None
-    query["tab"] = tab = _tab(session, query)
-    conditions, agent_ids = inbox.filters_from_request(), [query["agent"]] if query["agent"] else [*titles]
-    listed = inbox.read(session, conditions, query["agent"])
-    page = all_conversations.ConversationPage(listed.conversations.get(tab, []))
-    if tab == "all":
-        text = (query["q"] or "").strip()
-        page = all_conversations.read(session.workspace_id, agent_ids, conditions, text, query["cursor"] or None)
-    is_assigned = any(record.get("chatAssignedTo") for record in page.conversations)
+    listed = read(session)
+    agents = listed.agents or overview.visible_agents(session)
     return guard.page(
         session,
         "conversations.html",
         "/convos",
-        conversations=page.conversations,
-        authors=previews.read_authors(session, page.conversations, page.matches),
-        following=query_string({**query, "cursor": page.following}) if page.following else None,
-        searched_until=page.searched_until,
-        query=query,
-        is_filtered=any(query[name] for name in _FILTERS),
-        titles=titles,
-        has_more_agents=has_more,
+        searched_until=listed.page.searched_until,
+        titles=agents.titles,
+        has_more_agents=agents.has_more,
         states=STATES,
         max_rows=inbox.MAX_ROWS,
-        here=f"{pages.root()}/{session.workspace_id}/convos{query_string(query)}",
-        colleagues=conversations.list_colleagues(session)[0] if is_assigned else [],
-        **conversations.tab_values(session, tab, listed),
+        colleagues=assignees(session, listed),
+        here=f"{pages.root()}/{session.workspace_id}/inbox{query_string(listed.query)}",
+        **row_values(session, listed),
     )
+
+
+def read(session: Session) -> ConversationList:
+    """Return the list that the request's query describes. Raise Invalid."""
+    query = {name: current_request.query_value(name) for name in ("tab", "inbox", "cursor", *_FILTERS)}
+    if session.agent_ids is not None and query["agent"] not in session.agent_ids:
+        query["agent"] = None
+    query["tab"] = tab = _tab(session, query)
+    conditions = inbox.filters_from_request()
+    waiting = inbox.read(session, conditions, query["agent"] or None)
+    if tab != "all":
+        return ConversationList(query, tab, waiting.counts, ConversationPage(waiting.conversations[tab]), None)
+    agents, text = overview.visible_agents(session), (query["q"] or "").strip()
+    agent_ids = [query["agent"]] if query["agent"] in agents.titles else [*agents.titles]
+    page = all_conversations.read(session.workspace_id, agent_ids, conditions, text, query["cursor"] or None)
+    return ConversationList(query, tab, waiting.counts, page, agents)
+
+
+def read_tab(session: Session, tab: str) -> ConversationList:
+    """Return the list of the tab `waiting` or `mine`, without filters."""
+    waiting = inbox.read(session)
+    query = {**dict.fromkeys(_FILTERS), "tab": tab}
+    return ConversationList(query, tab, waiting.counts, ConversationPage(waiting.conversations[tab]), None)
+
+
+def row_values(session: Session, listed: ConversationList) -> Document:
+    """Return the template variables for the tabs and the rows, without colleagues. This costs up to one request."""
+    return {
+        "tab": listed.tab,
+        "tabs": _tabs(session),
+        "counts": listed.counts,
+        "waiting_count": listed.counts["waiting"],
+        "query": listed.query,
+        "conversations": listed.page.conversations,
+        "authors": previews.read_authors(session, listed.page.conversations, listed.page.matches),
+        "long_waits": listed.long_waits,
+        "following": listed.following,
+        "is_filtered": listed.is_filtered,
+        "list_version": listed.version,
+    }
+
+
+def assignees(session: Session, listed: ConversationList) -> list[tuple[str, str]]:
+    """Return the ids and names of the person's colleagues, or an empty list if no conversation is assigned."""
+    is_assigned = any(record.get("chatAssignedTo") for record in listed.page.conversations)
+    return list_colleagues(session)[0] if is_assigned else []
 
 
 def _tab(session: Session, query: Document) -> str:
     """Return the tab in the query if the person has it. Operators, who are not clients, have no conversations."""
-    if query["tab"] in conversations.tabs(session):
+    if query["tab"] in _tabs(session):
         return str(query["tab"])
     return "all" if not query["inbox"] and any(query[name] for name in _FILTERS) else "waiting"
+
+
+def _tabs(session: Session) -> tuple[str, ...]:
+    return ("waiting", "all") if session.client_id is None else ("waiting", "mine", "all")

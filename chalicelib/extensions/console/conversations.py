@@ -1,7 +1,6 @@
 """The page of a conversation: its transcript, and a person's actions."""
 
 from itertools import islice
-from typing import Any
 
 from chalice.app import Response
 
@@ -11,9 +10,10 @@ from chalicelib.conversations import listing, transcript
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import bubbles, calls, guard, inbox, pages, previews
+from chalicelib.extensions.console import bubbles, calls, conversation_list, guard, pages
 from chalicelib.extensions.console import conversation_actions as actions
 from chalicelib.extensions.console.calls import query_string
+from chalicelib.extensions.console.colleagues import list_colleagues
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name, truncate
@@ -22,26 +22,13 @@ from chalicelib.storage import Document
 
 MAX_MESSAGES = 100
 _MAX_TAGS = 100  # the maximum number of tags in a form
-_MAX_COLLEAGUE = 60  # the maximum length of a name in the list of up to 500 people
-# The maximum number of variables beside a transcript, and of characters in each.
-_MAX_VARIABLES, _MAX_VARIABLE = 20, 300
-# The maximum number of client pages. A page contains up to 100 clients, or examines 500 clients from all organisations.
-_MAX_COLLEAGUES_REQUESTS = 5
+# The maximum number of variables beside a transcript, and of characters in a name and in a value.
+_MAX_VARIABLES, _MAX_VARIABLE_NAME, _MAX_VARIABLE = 20, 60, 300
 
 
 def _open_tab(session: Session) -> str:
     """Return the tab beside a transcript."""
     return "mine" if session.client_id and current_request.query_value("tab") == "mine" else "waiting"
-
-
-def tabs(session: Session) -> tuple[str, ...]:
-    """Return the tabs of the list of conversations. Operators have no conversations of their own."""
-    return ("waiting", "all") if session.client_id is None else ("waiting", "mine", "all")
-
-
-def tab_values(session: Session, tab: str, listed: inbox.Inbox) -> Document:
-    """Return the template variables for the tabs."""
-    return {"tab": tab, "tabs": tabs(session), "counts": listed.counts, "waiting_count": listed.counts["waiting"]}
 
 
 @signed_in("/convos")
@@ -72,8 +59,7 @@ def _page(
 ) -> Response:
     """Return the page, with a form's error and its submitted values."""
     values = read_transcript(session, agent_id, convo_id)
-    tab = _open_tab(session)
-    listed = inbox.read(session)
+    listed = conversation_list.read_tab(session, _open_tab(session))
     colleagues, has_more = list_colleagues(session)
     done = None if error else submitted.get("action") or current_request.query_value("done")
     return guard.page(
@@ -88,10 +74,8 @@ def _page(
         mid=ids.new_id(),
         done=done if done in actions.ACTIONS else None,
         variables=_variables(values["meta"]),
-        conversations=listed.conversations[tab],
-        authors=previews.read_authors(session, listed.conversations[tab]),
         titles={},
-        **tab_values(session, tab, listed),
+        **conversation_list.row_values(session, listed),
         **values,
     )
 
@@ -116,7 +100,8 @@ def _variables(metadata: Document) -> list[tuple[str, str]]:
     merged = {**(metadata.get("labels") or {}), **(metadata.get("capturedVariables") or {})}
     texts = ((name, str(value)) for name, value in merged.items() if isinstance(value, str | int | float) and value)
     return [
-        (truncate(name, _MAX_COLLEAGUE), truncate(text, _MAX_VARIABLE)) for name, text in islice(texts, _MAX_VARIABLES)
+        (truncate(name, _MAX_VARIABLE_NAME), truncate(text, _MAX_VARIABLE))
+        for name, text in islice(texts, _MAX_VARIABLES)
     ]
 
 
@@ -158,21 +143,3 @@ def _before() -> int:
     if not value.isascii() or not value.isdecimal() or len(value) > 5:
         raise errors.Invalid.member("before", "must be a number of messages")
     return int(value)
-
-
-def list_colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
-    """Return the id and name of each possible assignee, sorted by name, and whether there are more."""
-    query = {"limit": 100, **({} if session.client_id is None else {"orgId": session.client.get("orgId")})}
-    colleagues: list[Any] = []
-    following = None
-    for _ in range(_MAX_COLLEAGUES_REQUESTS):
-        page = calls.get("/v3/clients", {**query, "cursor": following})
-        colleagues += page["data"]
-        following = page.get("nextCursor")
-        if not following:
-            break
-    named = [
-        (colleague["ID"], truncate(display_name(colleague, "name", "email", "ID"), _MAX_COLLEAGUE))
-        for colleague in colleagues
-    ]
-    return sorted(named, key=lambda pair: pair[1].casefold()), bool(following)

@@ -30,7 +30,7 @@ _RECORD = re.compile("^(agent|client|token)[.]")
 
 _WORKSPACE = "/console/{workspace}"
 # The ends of paths that return a part of a page.
-_PARTS = ("/live",)
+_PARTS = ("/live", "/inbox")
 # The maximum length of the page to which a sign-in returns, with its query.
 MAX_NEXT = 1_000
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from chalicelib import storage
+from chalicelib import clock, storage
 from chalicelib.conversations import listing, store
 from chalicelib.conversations.filters import Filters
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.template_filters import unix_seconds
 from chalicelib.http import current_request, parameters
 from chalicelib.storage import Document, split_key
 
@@ -16,6 +17,7 @@ MAX_ROWS = 50  # the maximum number of conversations on a page
 # The inbox entries per request, and the maximum number of requests to count them.
 _PORTION, _MAX_REQUESTS = 100, 10
 _MAX_COUNT = 99
+_LONG_WAIT = 60 * 60
 _LOWEST = "0"  # sorts before all inbox positions
 _ANY = Filters(None, None, {}, None, None, 0, "")
 
@@ -68,6 +70,12 @@ def longest_waits(session: Session, limit: int) -> list[Document]:
         if len(conversations) >= limit:
             break
     return conversations[:limit]
+
+
+def is_long_wait(record: Document) -> bool:
+    """Return whether a conversation has been waiting for a person for more than an hour since its latest change."""
+    since = unix_seconds(record.get("lastModified"))
+    return record.get("state") == WAITING and since is not None and clock.seconds() - since > _LONG_WAIT
 
 
 def record_of(row: ConversationRow) -> Document:

@@ -31,6 +31,7 @@ _PAGES = {
     "": "sign_in.read_sign_in",
     "/overview": "overview.read_overview",
     "/convos": "conversation_list.list_conversations",
+    "/inbox": "inbox_updates.read_inbox",
     _CONVERSATION: "conversations.read_conversation",
     f"{_CONVERSATION}/live": "live_updates.read_news",
     f"{_CONVERSATION}/text": "full_texts.read_conversation",

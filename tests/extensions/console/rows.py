@@ -53,6 +53,7 @@ ROWS: dict[Route, Row] = {
     ("POST", _HOME): Row(ALL, page=_HOME, typed={"email": "x", "password": "x"}),
     ("GET", f"{_HOME}/overview"): Row(PERSON),
     ("GET", f"{_HOME}/convos"): Row(PERSON, "?agent=support&q=canary"),
+    ("GET", f"{_HOME}/inbox"): Row(PERSON, "?tab=waiting"),
     ("GET", _CONVO): Row(PERSON),
     ("GET", f"{_CONVO}/live"): Row(PERSON),
     ("GET", f"{_CONVO}/text"): Row(PERSON),

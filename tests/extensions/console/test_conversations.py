@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.extensions.console import bubbles, conversations, inbox, sessions
+from chalicelib.extensions.console import bubbles, colleagues, inbox, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.builders import PART_ITEMS, state_body
@@ -284,7 +284,7 @@ def test_a_conversation_is_assigned_to_everybody_of_a_large_organisation(
     page = signed_in.open(CONVO)
     assert page.text.count("<option") == 1 + 121 and 'name="email"' not in page.text
     signed_in.submit(page, CONVO, {"action": "assign", "to": "p119"})
-    monkeypatch.setattr(conversations, "_MAX_COLLEAGUES_REQUESTS", 1)
+    monkeypatch.setattr(colleagues, "_MAX_REQUESTS", 1)
     page = signed_in.open(CONVO)
     assert "only the first 100 people" in page.text and '<option value="p119" selected' in page.text
     signed_in.submit(page, CONVO, {"action": "assign", "to": "", "email": "P118@acme.test"})

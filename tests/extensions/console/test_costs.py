@@ -13,6 +13,7 @@ from tests.extensions.console.conftest import PASSWORD
 extensions.require("history", "reports", "transcripts")
 
 from tests.extensions.console.stored_counts import count
+from tests.extensions.console.test_inbox_updates import update_path
 
 NOW = 1_795_435_200  # noon, so that every run covers the same days
 LIVE = "live"
@@ -66,6 +67,17 @@ def test_a_page_has_its_documented_cost(signed_in: Browser) -> None:
         size = len(answer.text.encode())
         assert size < 100_000 or path != "/overview"
         costs.check(name, meter)
+
+
+def test_unchanged_lists_have_their_documented_cost(signed_in: Browser) -> None:
+    for path, name in (("/convos", "the list"), ("/convos?tab=all", "the list of all")):
+        update = update_path(signed_in, signed_in.open(path))
+        with metered() as meter:
+            assert signed_in.open(update).status == 204
+        costs.check(f"poll of {name} in the console", meter)
+    with metered() as meter:
+        assert signed_in.open("/inbox?version=50").status == 204
+    costs.check("poll of the number that waits in the console", meter)
 
 
 def test_news_have_their_documented_cost(signed_in: Browser, workspace_api: Api) -> None:

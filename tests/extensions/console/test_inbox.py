@@ -99,7 +99,7 @@ def test_the_list_is_beside_the_transcript_and_the_title_has_the_number(signed_i
     for path in ("/convos", "/convos/support/Ann"):
         page = signed_in.open(path)
         assert "<title>(1) " in page.text
-    assert re.search(r"data-waiting title=\"[^\"]*\">1</span>", page.text)
+    assert re.search(r"data-waiting=\"[^\"]*\" title=\"[^\"]*\">1</span>", page.text)
     workspace_api.patch("/v3/agents/support/convos/Ann", {"conversation": {"state": "ended_chat"}})
     page = signed_in.open("/convos")
     assert "<title>Conversations</title>" in page.text and "hidden>0</span>" in page.text

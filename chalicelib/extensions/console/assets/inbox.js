@@ -1,31 +1,33 @@
 // Updates the list of conversations and the number of those that wait, less often after a longer silence.
 const list = document.querySelector("[data-inbox]"), count = document.querySelector("[data-waiting]");
-const address = list?.dataset.inbox ?? count?.closest("a").href;
 if (count) {
+  const address = new URL(list?.dataset.inbox ?? count.dataset.waiting, location);
+  const least = Number(list?.dataset.pace ?? 20), most = least > 5 ? 120 : 60; // seconds
   const title = document.title.replace(/^\(\d+\+?\) /, "");
-  let active = Date.now(), failures = 0, isEnded = false, shown = "", wake = () => {};
+  let version = list ? list.dataset.version : count.textContent;
+  let active = Date.now(), failures = 0, isEnded = false, wake = () => {};
 
-  // A request for a document parses HTML without running scripts.
+  // A request for a document parses HTML without running scripts. There is no document if nothing has changed.
   const load = () => new Promise((done, fail) => {
     const request = new XMLHttpRequest();
+    address.searchParams.set("version", version);
     request.open("GET", address);
     Object.assign(request, { responseType: "document", timeout: 30000, onerror: fail, ontimeout: fail });
-    request.onload = () => (request.status === 200 ? done(request.response) : fail());
+    request.onload = () => ([200, 204].includes(request.status) ? done(request.response) : fail());
     request.send();
   });
 
   const show = (page) => {
-    const newer = page?.querySelector("[data-waiting]"), newList = page?.querySelector("[data-inbox]");
+    if (!page) return;
+    const newer = page.querySelector("[data-waiting]"), newList = page.querySelector("[data-inbox]");
     isEnded = !newer; // for example, the session has expired
     if (isEnded) return;
-    if (newer.textContent !== count.textContent) active = Date.now();
+    active = Date.now();
     count.textContent = newer.textContent;
     count.hidden = newer.hidden;
     document.title = count.hidden ? title : `(${count.textContent}) ${title}`;
-    if (!list || !newList || newList.innerHTML === shown) return;
-    shown = newList.innerHTML;
-    active = Date.now();
-    replace(newList);
+    version = newList ? newList.dataset.version : count.textContent;
+    if (newList) replace(newList);
   };
 
   // Keeps the keyboard focus, the scroll position, and the mark of the open conversation.
@@ -41,14 +43,18 @@ if (count) {
     list.dispatchEvent(new Event("content", { bubbles: true }));
   };
 
-  const pace = () => Math.min(60, Math.max(5, (Date.now() - active) / 10000)) * 2 ** Math.min(failures, 4);
+  const pace = () => Math.min(most, Math.max(least, (Date.now() - active) / 10000)) * 2 ** Math.min(failures, 2);
+  const resume = () => { active = Date.now(); wake(); };
   const run = async () => {
+    let seconds = list ? least : 1; // a page without the list may not know the number
     while (!isEnded) {
-      await new Promise((done) => { wake = done; setTimeout(done, pace() * 1000); });
+      await new Promise((done) => { wake = done; setTimeout(done, seconds * 1000); });
       while (document.hidden) await new Promise((done) => { wake = done; });
       await load().then((page) => { failures = 0; show(page); }, () => { failures += 1; });
+      seconds = pace();
     }
   };
-  document.addEventListener("visibilitychange", () => { active = Date.now(); wake(); });
+  document.addEventListener("visibilitychange", resume);
+  window.addEventListener("online", resume);
   run();
 }

@@ -16,6 +16,9 @@ from tests.extensions.console.in_browser.person import PASSWORD, Person, ask, co
 from tests.reliability.runs import Run
 
 CONVO, API = "/convos/support/live", "/v3/agents/support/convos/live"
+# The maximum number of requests in a silent hour. A conversation page updates its list and its transcript.
+LIST, NUMBER = 90, 50
+SILENT_HOUR = {"/overview": NUMBER, "/convos": LIST, "/convos?tab=all": NUMBER, CONVO: silent_hour.MOST + LIST}
 # Hide or show the page.
 _HIDE = """
 Object.defineProperty(document, "hidden", {value: arguments[0], configurable: true});
@@ -352,12 +355,26 @@ def test_keys_move_through_the_list_and_do_nothing_in_a_field(person: Person, ru
     person.sees("The conversation has ended.")
 
 
-def test_a_page_sends_few_requests_in_a_silent_hour(run: Run) -> None:
-    converse(run, "live", {"userName": "Ann"}, [{"item": {"text": "Hello"}}])
+@pytest.mark.parametrize(("path", "most"), SILENT_HOUR.items())
+def test_a_page_sends_few_requests_in_a_silent_hour(path: str, most: int, run: Run) -> None:
+    converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
     with chromium.started() as driver:
         person = Person(driver, run)
         person.be_signed_in()
-        requests = silent_hour.count_requests(driver, person.home + CONVO)
-        person.sees("Hello")
-    sys.stdout.write(f"A silent conversation page sends {requests} requests in an hour.\n")
-    assert requests <= silent_hour.MOST
+        requests = silent_hour.count_requests(driver, person.home + path)
+        person.find("[data-waiting]")
+    sys.stdout.write(f"The page {path} sends {requests} requests in a silent hour.\n")
+    assert requests <= most
+
+
+def test_a_hidden_page_does_not_ask_for_the_list(person: Person) -> None:
+    person.open("/convos")
+    count = "const { prototype } = XMLHttpRequest, { send } = prototype; window.requests = 0;"
+    count += "prototype.send = function () { window.requests += 1; return send.call(this); }"
+    person.driver.execute_script(count)
+    person.driver.execute_script(_HIDE, True)
+    time.sleep(6)
+    assert person.driver.execute_script("return window.requests") == 0
+    person.driver.execute_script(_HIDE, False)
+    wait = WebDriverWait(person.driver, 2, 0.05)
+    wait.until(lambda driver: driver.execute_script("return window.requests") == 1)

@@ -1,0 +1,39 @@
+"""Updates of open pages: their script gets the list of conversations and the number of those that wait."""
+
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib.extensions.console import conversation_list, guard, inbox, overview, pages
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
+
+
+@signed_in("/convos")
+def read_inbox(session: Session) -> Response:
+    """Return the list that the query describes as HTML, or 204 if the page's list has this `version`.
+
+    Without a `tab`, return only the number of waiting conversations, which is also its version. If nothing has changed,
+    this costs as much as the inbox, or as a page of all conversations.
+    """
+    version = current_request.query_value("version")
+    if not current_request.query_value("tab"):
+        waiting = inbox.read(session).counts["waiting"]
+        return _unchanged() if version == waiting else _news(session, tab=None, waiting_count=waiting)
+    listed = conversation_list.read(session)
+    if version == listed.version:
+        return _unchanged()
+    # A list beside a transcript shows no agents.
+    is_beside = current_request.query_value("beside")
+    agents = {} if is_beside else (listed.agents or overview.visible_agents(session)).titles
+    colleagues = conversation_list.assignees(session, listed)
+    return _news(session, titles=agents, colleagues=colleagues, **conversation_list.row_values(session, listed))
+
+
+def _unchanged() -> Response:
+    return Response("", {}, status_code=204)
+
+
+def _news(session: Session, **values: Any) -> Response:
+    return pages.page("inbox_news.html", guard.language_of(session), session=session, **values)
