@@ -24,6 +24,7 @@ _CONVERSATION = "/convos/{agent_id}/{convo_id}"
 _ORGANISATION = "/settings/orgs/{org_id}"
 _ERASURE = "/settings/erasures/{erasure_id}"
 _WEBHOOK = "/settings/webhooks/{webhook_id}"
+_DELIVERY = f"{_WEBHOOK}/deliveries/{{delivery_id}}"
 _UNSUBSCRIBE, _PASSWORD = "/unsubscribe/{token}", "/password/{token}"
 
 _ENTRANCE = {"/console": "sign_in.read_entrance", "/console/assets/{name}": "sign_in.read_asset"}
@@ -55,6 +56,7 @@ _PAGES = {
     "/settings/new-org": "new_organisation.read_new_organisation",
     "/settings/new-webhook": "webhooks.read_new_webhook",
     _WEBHOOK: "webhooks.read_webhook",
+    _DELIVERY: "webhook_deliveries.read_delivery",
     "/account": "settings.read_account",
     _UNSUBSCRIBE: "unsubscribe.read_unsubscribe",
     _PASSWORD: "new_password.read_form",
@@ -78,7 +80,8 @@ _FORMS = {
     "/settings/new-org": "new_organisation.create_organisation",
     "/settings/new-webhook": "webhooks.create_webhook",
     _WEBHOOK: "webhooks.submit_action",
-    f"{_WEBHOOK}/deliveries/{{delivery_id}}": "webhooks.redeliver",
+    f"{_WEBHOOK}/deliveries": "webhook_deliveries.redeliver_many",
+    _DELIVERY: "webhook_deliveries.redeliver",
     "/account": "settings.save_account",
     _PASSWORD: "new_password.save",
 }

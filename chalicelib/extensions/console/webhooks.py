@@ -1,4 +1,4 @@
-"""The pages on which operators create, test, pause and delete webhooks, and see their deliveries."""
+"""The pages on which operators create, test, pause and delete webhooks."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -7,7 +7,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, guard, pages, rights
+from chalicelib.extensions.console import calls, guard, pages, rights, webhook_deliveries
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -57,15 +57,6 @@ def submit_action(session: Session, webhook_id: str) -> Response:
     return action(session, webhook_id, sent)
 
 
-@signed_in("/settings")
-def redeliver(session: Session, webhook_id: str, delivery_id: str) -> Response:
-    """Send a delivery's event again."""
-    rights.require_operator(session)
-    route = f"{_PATH}/deliveries/{{delivery_id}}/redeliver"
-    calls.send_once(guard.form().get("form_id"), route, None, webhook_id=webhook_id, delivery_id=delivery_id)
-    return _to_webhook(session, webhook_id, "redelivered")
-
-
 def _create(sent: dict[str, str]) -> Any:
     description = sent.get("description", "").strip()
     webhook: Document = {
@@ -78,17 +69,17 @@ def _create(sent: dict[str, str]) -> Any:
 
 def _test(session: Session, webhook_id: str, sent: dict[str, str]) -> Response:
     calls.send_once(sent.get("form_id"), f"{_PATH}/test", None, webhook_id=webhook_id)
-    return _to_webhook(session, webhook_id, "test")
+    return webhook_deliveries.to_webhook(session, webhook_id, "test")
 
 
 def _pause(session: Session, webhook_id: str, sent: dict[str, str]) -> Response:
     calls.send("PATCH", _PATH, {"webhook": {"enabled": False}}, webhook_id=webhook_id)
-    return _to_webhook(session, webhook_id, "pause")
+    return webhook_deliveries.to_webhook(session, webhook_id, "pause")
 
 
 def _resume(session: Session, webhook_id: str, sent: dict[str, str]) -> Response:
     calls.send("PATCH", _PATH, {"webhook": {"enabled": True}}, webhook_id=webhook_id)
-    return _to_webhook(session, webhook_id, "resume")
+    return webhook_deliveries.to_webhook(session, webhook_id, "resume")
 
 
 def _rotate(session: Session, webhook_id: str, sent: dict[str, str]) -> Response:
@@ -121,10 +112,6 @@ def _with_secret(session: Session, action: Callable[[], Any]) -> Any:
         return action()
 
 
-def _to_webhook(session: Session, webhook_id: str, done: str) -> Response:
-    return pages.redirect(f"/{session.workspace_id}/settings/webhooks/{webhook_id}?done={done}")
-
-
 def _new_page(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
     issues = {path.removeprefix("webhook."): rule for path, rule in guard.rules(session, error)}
     return guard.form_page(
@@ -137,7 +124,7 @@ def _page(session: Session, webhook_id: str, done: str | None = None, secret: st
     webhook, _ = calls.read(_PATH, webhook_id=webhook_id)
     if webhook["kind"] == "pull":
         return guard.page(session, "pull_endpoint.html", "/settings", webhook=webhook, done=done)
-    page = calls.get(f"{_PATH}/deliveries", {**query, "limit": 50}, webhook_id=webhook_id)
+    page = calls.get(f"{_PATH}/deliveries", {**query, "limit": webhook_deliveries.PAGE_SIZE}, webhook_id=webhook_id)
     following = query_string({**query, "cursor": page["nextCursor"]}) if page.get("nextCursor") else None
     return guard.page(
         session,
@@ -148,6 +135,6 @@ def _page(session: Session, webhook_id: str, done: str | None = None, secret: st
         query=query,
         following=following,
         statuses=_STATUSES,
-        done=done if done in (*_ACTIONS, "created", "redelivered") else None,
+        done=done if done in (*_ACTIONS, "created", "redelivered", "redelivered_many") else None,
         secret=secret,
     )

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from chalicelib.extensions import has
 from chalicelib.extensions.console import session_store
+from chalicelib.webhooks import ledger
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Answer, Api
@@ -40,6 +41,7 @@ _HOME = "/console/{workspace}"
 _AGENT, _CONVO = f"{_HOME}/agents/{{agent_id}}", f"{_HOME}/convos/{{agent_id}}/{{convo_id}}"
 _ORG, _HOOK = f"{_HOME}/settings/orgs/{{org_id}}", f"{_HOME}/settings/webhooks/{{webhook_id}}"
 _CLIENT, _VERSION = f"{_ORG}/clients/{{client_id}}", f"{_AGENT}/versions/{{number}}"
+_DELIVERY = f"{_HOOK}/deliveries/{{delivery_id}}"
 _UNSUBSCRIBE, _PASSWORD = f"{_HOME}/unsubscribe/{{token}}", f"{_HOME}/password/{{token}}"
 _TOOL = f"{_AGENT}/tools/{{tool_id}}/settings"
 _NEW_TOOL = {"name": "New", "serverUrl": "https://a.test/", "fields.0.key": "number", "fields.0.in": "query"}
@@ -94,7 +96,9 @@ ROWS: dict[Route, Row] = {
     ("POST", f"{_HOME}/settings/new-webhook"): Row(OPERATOR, page=f"{_HOME}/settings/new-webhook", typed=_NEW_HOOK),
     ("GET", _HOOK): Row(OPERATOR),
     ("POST", _HOOK): Row(OPERATOR, page=_HOOK, typed={"action": "test"}),
-    ("POST", f"{_HOOK}/deliveries/{{delivery_id}}"): Row(OPERATOR, page=_HOOK),
+    ("POST", f"{_HOOK}/deliveries"): Row(OPERATOR, page=_HOOK),
+    ("GET", _DELIVERY): Row(OPERATOR, shows=False),
+    ("POST", _DELIVERY): Row(OPERATOR, page=_HOOK),
     ("GET", f"{_HOME}/account"): Row(OWN, shows=False),
     ("POST", f"{_HOME}/account"): Row(OWN, page=f"{_HOME}/account", typed={"notify": "on"}),
     # Links in emails open these routes without a session.
@@ -181,7 +185,8 @@ def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
     lead_id = api.post("/v3/leads", {"lead": {"agentId": "support", "name": mark}}).data["id"]
     hook = {"url": "https://hooks.test/x", "events": ["lead_captured"], "description": mark}
     hook_id = api.post("/v3/webhooks", {"webhook": hook}).data["id"]
-    api.post(f"/v3/webhooks/{hook_id}/test")
+    delivery_id = api.post(f"/v3/webhooks/{hook_id}/test").data["id"]
+    fail_delivery(workspace.workspace_id, hook_id, delivery_id)
     extensions.populate(workspace.workspace_id, {"agent_id": "support"}, mark)
     ids = {
         "workspace": workspace.workspace_id,
@@ -194,7 +199,7 @@ def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
         "lead_id": lead_id,
         "token": "unknown",
         "webhook_id": hook_id,
-        "delivery_id": api.get(f"/v3/webhooks/{hook_id}/deliveries").data[0]["id"],
+        "delivery_id": delivery_id,
         "tool_id": api.post(
             "/v3/agents/support/tools", {"tool": {"name": mark, "serverUrl": "http://127.0.0.1:9/"}}
         ).data["id"],
@@ -203,6 +208,13 @@ def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
     if has("erasures"):
         ids["erasure_id"] = api.post("/v3/erasures", {"erasure": {"userID": "someone"}}).data["id"]
     return World(workspace, api, ids)
+
+
+def fail_delivery(workspace_id: str, webhook_id: str, delivery_id: str) -> None:
+    """Let a delivery expire, as if its event could not be sent in time."""
+    row = ledger.read(workspace_id, webhook_id, delivery_id)
+    assert ledger.claim(row)
+    ledger.expire(row, "It was not sent in time.")
 
 
 def fields(world: World, route: str, row: Row, owner: Browser) -> dict[str, str]:

@@ -1,14 +1,17 @@
 """Operators create, test, pause, rotate and delete webhooks in the console."""
 
 import re
+from typing import Any
 
 import pytest
 
 from chalicelib.extensions import has
+from chalicelib.webhooks import ledger
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.rows import fail_delivery
 from tests.moto_tables import snapshot
 
 NEW = {"url": "https://hooks.test/x", "description": "CRM", "events.lead_captured": "on", "events.client_created": "on"}
@@ -112,3 +115,41 @@ def test_only_operators_act_on_webhooks(
 
 def test_an_unknown_action_is_an_error(operator: Browser, path: str) -> None:
     assert operator.submit(operator.open(path), path, {"action": "nonsense"}).status == 400
+
+
+def deliveries(api: Api, path: str) -> list[dict[str, Any]]:
+    """Return the deliveries of the webhook at this path, oldest first."""
+    listed: list[dict[str, Any]] = api.get(f"/v3{path.removeprefix('/settings')}/deliveries").data
+    return listed[::-1]
+
+
+def test_a_delivery_shows_the_body_without_its_secret(
+    operator: Browser, path: str, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    operator.submit(operator.open(path), path, {"action": "test"})
+    (delivery,) = deliveries(workspace_api, path)
+    assert f"{path}/deliveries/{delivery['id']}" in operator.open(path).text
+    page = operator.open(f"{path}/deliveries/{delivery['id']}")
+    assert "A test of this webhook endpoint." in page.text and "cams_events_" not in page.text
+    assert "queued" in operator.submit(page, f"/deliveries/{delivery['id']}", {}).text
+    assert len(deliveries(workspace_api, path)) == 2
+    ledger.delete_events(workspace.workspace_id, [delivery["eventId"]])
+    assert "The event is no longer stored." in operator.open(f"{path}/deliveries/{delivery['id']}").text
+    assert operator.open(f"{path}/deliveries/unknown").status == 404
+
+
+def test_what_failed_is_sent_again_once_per_form(
+    operator: Browser, path: str, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    for _ in range(4):
+        operator.submit(operator.open(path), path, {"action": "test"})
+    assert "Redeliver what failed" not in operator.open(path).text
+    sent = deliveries(workspace_api, path)
+    for delivery in sent[:3]:
+        fail_delivery(workspace.workspace_id, path.rpartition("/")[2], delivery["id"])
+    ledger.delete_events(workspace.workspace_id, [sent[0]["eventId"]])
+    page = operator.open(path)
+    for _ in range(2):
+        assert "The events were queued again." in operator.submit(page, f"{path}/deliveries", {}).text
+    again = deliveries(workspace_api, path)[4:]
+    assert sorted(one["eventId"] for one in again) == sorted(one["eventId"] for one in sent[1:3])

@@ -1,0 +1,61 @@
+"""The deliveries of a webhook: the body that was sent, and sending events again."""
+
+from contextlib import suppress
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.extensions.console import calls, guard, pages, rights
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+
+_DELIVERY = "/v3/webhooks/{webhook_id}/deliveries/{delivery_id}"
+_REDELIVER = f"{_DELIVERY}/redeliver"
+_FIELD = "delivery."
+PAGE_SIZE = 50
+"""The deliveries per page, which is also the maximum that a form sends again. Each costs one commit."""
+
+
+@signed_in("/settings")
+def read_delivery(session: Session, webhook_id: str, delivery_id: str) -> Response:
+    """Show a delivery's outcome, and the body that was sent, without its secret."""
+    rights.require_operator(session)
+    delivery = calls.get(_DELIVERY, webhook_id=webhook_id, delivery_id=delivery_id)["data"]
+    body = {"type": delivery["type"], "payload": delivery["payload"]} if "payload" in delivery else None
+    return guard.page(
+        session,
+        "delivery.html",
+        "/settings",
+        webhook_id=webhook_id,
+        delivery={**delivery, "id": delivery_id},
+        body=body,
+    )
+
+
+@signed_in("/settings")
+def redeliver(session: Session, webhook_id: str, delivery_id: str) -> Response:
+    """Send a delivery's event again."""
+    rights.require_operator(session)
+    _send_again(guard.form().get("form_id"), webhook_id, delivery_id)
+    return to_webhook(session, webhook_id, "redelivered")
+
+
+@signed_in("/settings")
+def redeliver_many(session: Session, webhook_id: str) -> Response:
+    """Send the events of the form's deliveries again, each once per form. Skip events that are no longer stored."""
+    rights.require_operator(session)
+    sent = guard.form()
+    delivery_ids = [value for name, value in sent.items() if name.startswith(_FIELD)]
+    for delivery_id in delivery_ids[:PAGE_SIZE]:
+        with suppress(errors.NotFound):
+            _send_again(sent.get("form_id"), webhook_id, delivery_id)
+    return to_webhook(session, webhook_id, "redelivered_many")
+
+
+def to_webhook(session: Session, webhook_id: str, done: str) -> Response:
+    """Redirect to a webhook's page, which shows what is done."""
+    return pages.redirect(f"/{session.workspace_id}/settings/webhooks/{webhook_id}?done={done}")
+
+
+def _send_again(form_id: str | None, webhook_id: str, delivery_id: str) -> None:
+    calls.send_once(form_id, _REDELIVER, None, webhook_id=webhook_id, delivery_id=delivery_id)
