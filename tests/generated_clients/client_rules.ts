@@ -96,13 +96,10 @@ const [appender, appended, sent] = connect([failure("STALE", 409), failure("STAL
 await appender.conversations("support", "ann").messages.add([{ from: "bot", mid: "m-1" }, { from: "bot" }]);
 const added = JSON.parse(sent[0] ?? "").messages;
 equal([new Set(sent).size, added[0].mid, added[1].mid.length], [1, "m-1", 36], "the ids of messages");
-await appender.conversations("support", "ann").messages.add("Hi", { from: "bot", inReplyTo: "m-1" });
-const { mid, ...reply } = JSON.parse(sent[3] ?? "").messages[0];
-equal(
-  [JSON.parse(sent[3] ?? "").inReplyTo, reply],
-  ["m-1", { from: "bot", type: "text", item: { text: "Hi" } }],
-  "a reply",
-);
+const takeover = { inReplyTo: "m-1", assignToUserId: "cas", state: "human-chatting" };
+await appender.conversations("support", "ann").messages.add("Hi", { from: "bot", ...takeover });
+const { messages: [{ mid, ...reply }], ...options } = JSON.parse(sent[3] ?? "");
+equal([options, reply], [takeover, { from: "bot", type: "text", item: { text: "Hi" } }], "a reply");
 for await (const message of appender.conversations("support", "ann").messages.list()) expect(!message, "a message");
 const edge = new Set(appended.map((request) => new URL(request.url).pathname));
 equal([...edge], ["/agents/support/interact/ann/messages"], "paths at the edge");

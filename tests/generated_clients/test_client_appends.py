@@ -59,6 +59,16 @@ def test_a_message_grows_under_one_mid(client: Any, agent: Any) -> None:
     assert [message.item for message in messages.list()] == [{"text": "Hello"}]
 
 
+def test_a_person_takes_over_with_a_message(client: Any, agent: Any) -> None:
+    client.clients.save("cas", name="Cas")
+    conversation = client.conversations(agent.id, "ann")
+    conversation.messages.add("Can I help you?", from_="agent", assign_to_user_id="cas")
+    taken = conversation.retrieve()
+    assert (taken.chat_assigned_to, taken.state) == ("cas", "human-chatting")
+    conversation.messages.add("Goodbye.", from_="agent", state="ended_chat")
+    assert conversation.retrieve().state == "ended_chat"
+
+
 def test_an_append_can_require_a_new_conversation(cams: Any, client: Any, agent: Any) -> None:
     messages = client.conversations(agent.id, "ann").messages
     messages.add("Hello", if_none_match="*")

@@ -33,6 +33,8 @@ class AsyncAppends(AsyncBound):
         from_: str = "human",
         in_reply_to: str | None = None,
         replace: bool | None = None,
+        assign_to_user_id: str | None = None,
+        state: str | None = None,
         if_match: str | None = None,
         if_none_match: str | None = None,
     ) -> list[models.Message]:
@@ -42,13 +44,15 @@ class AsyncAppends(AsyncBound):
         unless the credential is an access token. Each message without `mid` gets a new id before it is sent, so
         repeats store it only once. `in_reply_to` is the `mid` of the newest message that the author has seen. If
         another message is the newest, raise Outdated; if a person is chatting, raise HumanChatting. With `replace`, a
-        message whose `mid` is stored replaces the stored message, so a message can grow under one `mid`. With
-        `if_none_match="*"`, add messages only to a new conversation, and otherwise raise PreconditionFailed.
+        message whose `mid` is stored replaces the stored message, so a message can grow under one `mid`.
+        `assign_to_user_id` is the id of the client who writes and takes over, and `state` is the state after the
+        messages. With `if_none_match="*"`, add messages only to a new conversation, and otherwise raise
+        PreconditionFailed.
         """
         path = self._path(
             "/agents/{agent_id}/interact/{convo_id}/messages", "/v3/agents/{agent_id}/convos/{convo_id}/messages"
         )
-        options = {"inReplyTo": in_reply_to, "replace": replace}
+        options = {"inReplyTo": in_reply_to, "replace": replace, "assignToUserId": assign_to_user_id, "state": state}
         body: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         body["messages"] = [_with_mid(message, from_) for message in messages]
         headers = {"If-Match": if_match, "If-None-Match": if_none_match, "Idempotency-Key": None}
