@@ -298,7 +298,9 @@ node.process = hidden;
 const newest = (mid: string) =>
   json({ success: true, data: [{ mid, from: "human", item: { text: mid } }] }, 200, { ETag: `"${mid}"` });
 const [popping, popped, deletions] = connect([newest("1"), failure("PRECONDITION_FAILED", 412), newest("2"), "lost"]);
+const earlier = pauses.length;
 const item: unknown = await new CamsSession("ann", popping, "support").popItem();
+equal(pauses.length - earlier, 2, "pauses after a conflict and a lost response");
 equal(item, { type: "message", role: "user", content: "2" }, "the popped item");
 equal(popped.map(({ method }) => method).join(), "GET,POST,GET,POST,POST", "the requests");
 equal(popped.slice(3).map(({ headers }) => headers.get("If-Match")), ['"2"', '"2"'], "the preconditions");

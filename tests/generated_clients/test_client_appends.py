@@ -88,6 +88,26 @@ def test_an_append_with_a_condition_takes_effect_once_if_its_response_is_lost(
     assert len(list(conversation.messages.list())) == 2
 
 
+def test_a_session_pauses_before_it_repeats_a_conflicting_change(
+    cams: Any, connect: Connect, agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cams._sync.transcript import Transcript
+
+    pauses: list[float] = []
+    monkeypatch.setattr(cams._sync.transport.time, "sleep", pauses.append)
+    monkeypatch.setattr(cams._http.random, "uniform", lambda shortest, longest: longest)
+    monkeypatch.setattr(cams._http, "_LONGEST", 8.0)
+    changed = httpx.Response(412, json={"success": False, "code": "PRECONDITION_FAILED", "message": "It has changed."})
+    service = Service([None, None, changed, None, changed])
+    client = connect(service)
+    client.conversations(agent.id, "ann").messages.add("Hello")
+
+    popped = Transcript(client, agent.id, "ann").pop()
+
+    assert (popped.item, pauses) == ({"text": "Hello"}, [0.5, 1.0])
+    assert len(service.requests) == 1 + 2 * 3
+
+
 def test_a_write_that_returns_messages_is_sent_immediately(client: Any, agent: Any) -> None:
     conversation = client.conversations(agent.id, "ann")
     conversation.messages.add("Hello")

@@ -119,14 +119,19 @@ def check_settings(url: str, api_key: str) -> None:
 def pause(call: Call, attempt: int, outcome: httpx.Response | Exception) -> float | None:
     """Return the seconds before the attempt after this one, or None if the outcome is final.
 
-    The pause is exponential backoff with full jitter, plus the seconds in `Retry-After`.
+    The pause is `jitter`, plus the seconds in `Retry-After`.
     """
     shortest: float | None = 0.0
     if isinstance(outcome, httpx.Response):
         shortest = _requested_pause(call, outcome)
     if shortest is None or shortest > _LONGEST_HEADER:
         return None
-    return shortest + random.uniform(0, min(_LONGEST, _BASE * 2 ** (attempt - 1)))
+    return shortest + jitter(attempt)
+
+
+def jitter(attempt: int) -> float:
+    """Return the seconds before the attempt after this one: exponential backoff with full jitter."""
+    return random.uniform(0, min(_LONGEST, _BASE * 2 ** (attempt - 1)))
 
 
 def _requested_pause(call: Call, response: httpx.Response) -> float | None:

@@ -24,17 +24,19 @@ export function needsKey({ method, path, params, body }: Call): boolean {
   return hasEffect !== undefined && (!isRepeatable || hasPrecondition);
 }
 
+/** Return the milliseconds before the attempt after this one: exponential backoff with full jitter. */
+export const jitter = (attempt: number) => Math.random() * Math.min(8_000, 500 * 2 ** (attempt - 1));
+
 /** Return the milliseconds before the next attempt, or undefined if the outcome is final. */
 export function pauseAfter(attempt: number, call: Call, outcome: Outcome): number | undefined {
-  const jitter = Math.random() * Math.min(8_000, 500 * 2 ** (attempt - 1));
-  if (!("response" in outcome)) return jitter;
+  if (!("response" in outcome)) return jitter(attempt);
   const [status, header] = [outcome.response.status, outcome.response.headers.get("Retry-After") ?? ""];
   // The outcome of a 502, 503 or 504 is unknown. A stale append has stored nothing.
   const isRepeated = [502, 503, 504].includes(status) || (isAppend(call) && outcome.content?.code === "STALE");
   // A 429 without this header means that an agent or workspace has reached a limit. Waiting does not lift it.
   if (!isRepeated && !(status === 429 && header)) return undefined;
   const seconds = /^\d+$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1_000 || 0;
-  return seconds > 30 ? undefined : Math.max(0, seconds) * 1_000 + jitter;
+  return seconds > 30 ? undefined : Math.max(0, seconds) * 1_000 + jitter(attempt);
 }
 
 /** Return the content of a successful response. Throw ApiError or NotModified for any other response. */

@@ -7,6 +7,7 @@ from typing import Any
 from .. import models
 from ..errors import NotFound, PreconditionFailed
 from .client import AsyncClient
+from .transport import attempts
 
 # The service accepts 50 messages and 2,000,000 bytes per request. The JSON below escapes all other alphabets, so it is
 # never shorter than the request's JSON.
@@ -61,18 +62,19 @@ class AsyncTranscript:
         succeeds, so no second message is deleted. The ETag prevents that two processes get the same message. Access
         tokens cannot change the state.
         """
-        while True:
+        async for _ in attempts():
             try:
                 page = await self._conversation.messages.list(limit=1).first_page()
             except NotFound:
-                return None
+                break
             if not page.data:
-                return None
+                break
             try:
                 await self._conversation.state(delete={"mids": [page.data[0].mid]}, if_match=page.etag)
             except PreconditionFailed:  # Another process has changed the conversation.
                 continue
             return page.data[0]
+        return None
 
     async def remove(self, mid: str) -> None:
         """Delete a message if it is stored."""

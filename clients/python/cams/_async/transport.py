@@ -10,7 +10,7 @@ from typing import Generic
 import httpx
 
 from .._errors import NoResponse
-from .._http import LOST, Call, Page, R, Response, check_settings, log, pause, success
+from .._http import LOST, Call, Page, R, Response, check_settings, jitter, log, pause, success
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,6 +66,13 @@ class AsyncTransport:
             if response.next_cursor is None:
                 return
             call = replace(call, query={**call.query, "cursor": response.next_cursor})
+
+
+async def attempts() -> AsyncIterator[int]:
+    """Yield the numbers of the attempts at a change that conflicts with other writers. Pause before each repeat."""
+    for attempt in count(1):
+        yield attempt
+        await asyncio.sleep(jitter(attempt))
 
 
 class AsyncPages(Generic[R]):

@@ -16,6 +16,7 @@ from claude_agent_sdk.types import (
 
 from .. import AsyncClient, models
 from .._async.transcript import AsyncTranscript
+from .._async.transport import attempts
 from ..errors import PreconditionFailed
 from .messages import author_of, is_of_adapter, message
 
@@ -78,7 +79,7 @@ class CamsSessionStore(SessionStore):
     async def _summarise(self, key: SessionKey, conversation_id: str, entries: list[SessionStoreEntry]) -> None:
         """Update the session's summary. The ETag prevents lost updates by concurrent writers."""
         index_id = _id(key["project_key"])
-        while True:
+        async for _ in attempts():
             listed, etag = await self._read(index_id)
             before = next((each.item["summary"] for each in listed if each.mid == conversation_id), None)
             summary = {**fold_session_summary(before, key, entries), "mtime": time.time_ns() // 1_000_000}

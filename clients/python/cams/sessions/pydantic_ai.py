@@ -11,6 +11,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPa
 
 from .. import AsyncClient
 from .._async.transcript import AsyncTranscript, parts
+from .._async.transport import attempts
 from ..errors import PreconditionFailed
 from .messages import is_of_adapter, message
 
@@ -52,7 +53,7 @@ class CamsConversationStore(base.ConversationStore):
         """Store a record with its new entries in one request, if its size permits. Raise ConversationConflict."""
         known = {**_entries.get(), **{each.id: each for each in new_entries}}
         transcript = self._transcript(record.conversation_id)
-        while True:
+        async for _ in attempts():
             stored, etag = await self._stored(record.conversation_id)
             added = _missing(record.head_id, known, _entries.get())
             if (stored.revision if stored else None) != expected_revision or added is None:
@@ -63,24 +64,22 @@ class CamsConversationStore(base.ConversationStore):
                 for part in parts(messages[1:]):
                     await transcript.put(*part)
                 continue
-            try:
+            with suppress(PreconditionFailed):
                 await transcript.put(*messages, if_match=etag, if_none_match=None if etag else "*")
-            except PreconditionFailed:
-                continue
-            if stored is None or stored.scope != record.scope:
-                labels = {"framework": "pydantic-ai"} | ({} if record.scope is None else {"scope": record.scope})
-                conversation = self._client.conversations(self._agent_id, record.conversation_id)
-                await conversation.state(metadata={"labels": labels})
-            return
+                break
+        if stored is None or stored.scope != record.scope:
+            labels = {"framework": "pydantic-ai"} | ({} if record.scope is None else {"scope": record.scope})
+            await self._client.conversations(self._agent_id, record.conversation_id).state(metadata={"labels": labels})
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
         """Delete the conversation. Raise ConversationConflict."""
-        while True:
+        async for _ in attempts():
             stored, etag = await self._stored(conversation_id)
             if stored is None or stored.revision != expected_revision:
                 raise base.ConversationConflict(conversation_id)
             with suppress(PreconditionFailed):
-                return await self._transcript(conversation_id).delete(if_match=etag)
+                await self._transcript(conversation_id).delete(if_match=etag)
+                return
 
     async def read_entry(self, entry_id: str) -> Entry:
         """Return an entry of the conversation whose record was read last. Raise KeyError."""

@@ -1,5 +1,6 @@
 import type { Client } from "../client.js";
 import { ApiError } from "../errors.js";
+import { jitter } from "../requests.js";
 import type { components } from "../schema.js";
 
 const EDGE = "/agents/{agent_id}/interact/{user_id}";
@@ -52,7 +53,7 @@ export class Transcript {
    * succeeds, so no second message is deleted. The ETag prevents that two processes get the same message.
    */
   async pop(): Promise<Stored | undefined> {
-    for (;;) {
+    for (let attempt = 1; ; attempt++) {
       try {
         const page = await this.#client.GET(`${EDGE}/messages`, { params: { path: this.#path, query: { limit: 1 } } });
         const newest = page.data[0];
@@ -65,6 +66,7 @@ export class Transcript {
         if (hasStatus(error, 404)) return undefined;
         // Another process has changed the conversation.
         if (!hasStatus(error, 412)) throw error;
+        await new Promise((resolve) => setTimeout(resolve, jitter(attempt)));
       }
     }
   }
