@@ -34,6 +34,9 @@ _PARTS = ("/live", "/inbox")
 # The maximum length of the page to which a sign-in returns, with its query.
 MAX_NEXT = 1_000
 
+# The forms that an operator may send while viewing the console as a client.
+_WHILE_VIEWING = ("/sign-out", sessions.END_VIEW)
+
 _View = Callable[..., Response]
 
 
@@ -154,6 +157,10 @@ def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Re
         raise errors.NotFound.of("agent")
     if current_request.request().method != "GET":
         _check_form(session)
+        if session.viewed and page not in _WHILE_VIEWING:
+            raise errors.Forbidden(
+                "You see the console as a client, so you cannot change anything. End the view first."
+            )
     return view(session, **values)
 
 

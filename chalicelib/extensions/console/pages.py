@@ -52,6 +52,11 @@ def redirect(location: str, cookie: str | None = None) -> Response:
     return Response("", headers={**headers, **({"Set-Cookie": cookie} if cookie else {})}, status_code=303)
 
 
+def cookie(name: str, workspace: str, value: str, seconds: int) -> str:
+    """Return a cookie for a workspace's pages, which scripts cannot read. With 0 seconds, it deletes the cookie."""
+    return f"{name}={value}; Path={root()}/{workspace}; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict"
+
+
 def asset(name: str) -> Response:
     """Return a static file. Its name changes with its content. Raise NotFound."""
     for file, text in rendering.assets().items():

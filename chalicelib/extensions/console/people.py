@@ -7,7 +7,18 @@ from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.clients import store as clients
-from chalicelib.extensions.console import calls, fields, guard, one_time_links, pages, queue, rights, sessions, settings
+from chalicelib.extensions.console import (
+    calls,
+    fields,
+    guard,
+    one_time_links,
+    pages,
+    queue,
+    rights,
+    sessions,
+    settings,
+    view_as,
+)
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import FLAG, TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
@@ -23,8 +34,8 @@ _RIGHTS = (Field("isOrgAdmin", FLAG),)
 _NOTIFY, _PASSWORD, _ACCESS = "notify", "dashboardPassword", "canAccess"
 # The members without which a client cannot sign in.
 _SIGN_IN = ("email", _PASSWORD)
-REMOVE, INVITE = "remove", "invite"
-"""The values of the field `action` that remove a person, and that send a person a link to set a password."""
+REMOVE, INVITE, VIEW = "remove", "invite", "view"
+"""The values of the field `action` that remove a person, send them a link to set a password, and show what they see."""
 
 
 @signed_in("/settings")
@@ -141,7 +152,11 @@ def _require_new(session: Session, org_id: str, client: Document) -> None:
         raise errors.Invalid("A person signs in with an email and a password.", issues)
 
 
-_ACTIONS: dict[str, Callable[[Session, Document, str], Response]] = {REMOVE: _remove, INVITE: _invite}
+_ACTIONS: dict[str, Callable[[Session, Document, str], Response]] = {
+    REMOVE: _remove,
+    INVITE: _invite,
+    VIEW: view_as.begin,
+}
 
 
 def _to_organisation(session: Session, org_id: str, saved: str = "saved") -> Response:

@@ -83,6 +83,7 @@ _FORMS = {
     f"{_WEBHOOK}/deliveries": "webhook_deliveries.redeliver_many",
     _DELIVERY: "webhook_deliveries.redeliver",
     "/account": "settings.save_account",
+    "/end-view": "view_as.end",
     _PASSWORD: "new_password.save",
 }
 # Pages and forms that need another extension, by the extension's name.

@@ -13,6 +13,7 @@ suspended and deleted with them. The records that it depends on are read again a
 import hashlib
 import hmac
 from collections.abc import Sequence
+from urllib.parse import quote, unquote
 
 from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
 from pynamodb.expressions.condition import Condition
@@ -96,6 +97,18 @@ def organisation_of(workspace_id: str, client: storage.Document) -> storage.Docu
 def form_token(token: str) -> str:
     """Return the CSRF token for the session's forms."""
     return hmac.new(token.encode(), b"form", hashlib.sha256).hexdigest()
+
+
+def view_token(token: str, client_id: str) -> str:
+    """Return the cookie value that lets an operator's session see the console as a client. Others ignore it."""
+    return f"{proof(token, ['view', client_id])}.{quote(client_id)}"
+
+
+def viewed_client(token: str, text: str) -> str | None:
+    """Return the client id in a session's `view_token`, or None for any other text."""
+    client_id = unquote(text.partition(".")[2])
+    is_valid = client_id and hmac.compare_digest(view_token(token, client_id).encode(), text.encode())
+    return client_id if is_valid else None
 
 
 def count_attempt(workspace_id: str, email: str, address: str) -> None:

@@ -24,9 +24,9 @@ from chalicelib.ids import IDENTIFIER
 from chalicelib.storage import Document, keyring
 from chalicelib.workspaces import store as workspaces
 
-COOKIE = "__Secure-cams"
-ACCOUNT = "/account"
-_ALWAYS = (ACCOUNT, "/sign-out")
+COOKIE, VIEW_COOKIE = "__Secure-cams", "__Secure-cams-view"
+ACCOUNT, END_VIEW = "/account", "/end-view"
+_ALWAYS = (ACCOUNT, "/sign-out", END_VIEW)
 _CACHE_SIZE = 1_000
 
 
@@ -39,12 +39,16 @@ class WrongSignIn(errors.ApiError):
 
 
 class Session(NamedTuple):
-    """A signed-in person. An operator (a workspace key) has neither client nor organisation."""
+    """A signed-in person. An operator (a workspace key) has neither client nor organisation.
+
+    If an operator sees the console as a client does, `viewed` is the client's id, and nothing can be changed.
+    """
 
     row: CredentialRow
     token: str
     client: Document
     organisation: Document
+    viewed: str | None = None
 
     @property
     def workspace_id(self) -> str:
@@ -54,7 +58,7 @@ class Session(NamedTuple):
     @property
     def client_id(self) -> str | None:
         """The client's id, or None for an operator."""
-        return self.row.client_id
+        return self.viewed or self.row.client_id
 
     @property
     def name(self) -> str:
@@ -113,7 +117,7 @@ _cache: dict[str, tuple[int, Session]] = {}  # by token hash, with the read time
 
 def current(request: Request, workspace_id: str) -> Session | None:
     """Return the session in the request's cookie for this workspace, or None if it is missing or invalid."""
-    token = _cookie(request)
+    token = _cookie(request, COOKIE)
     if tokens.kind(token) != tokens.SESSION:
         return None
     token_hash, now = tokens.fingerprint(token), clock.milliseconds()
@@ -124,7 +128,7 @@ def current(request: Request, workspace_id: str) -> Session | None:
             _cache.clear()
         if session is not None:
             _cache[token_hash] = now, session
-    return session if session and session.workspace_id == workspace_id else None
+    return _as_viewed(request, session) if session and session.workspace_id == workspace_id else None
 
 
 def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> NewCredential:
@@ -220,9 +224,21 @@ def _network(address: str) -> str:
     return str(parsed.ipv4_mapped or IPv6Address(int(parsed) >> 64 << 64))
 
 
-def _cookie(request: Request) -> str:
+def _as_viewed(request: Request, session: Session) -> Session:
+    """Return an operator's session with the client whom the operator views, if any. This costs up to two requests."""
+    text = _cookie(request, VIEW_COOKIE) if session.row.client_id is None else ""
+    client_id = session_store.viewed_client(session.token, text) if text else None
+    row = clients.find(session.workspace_id, client_id) if client_id else None
+    if row is None:
+        return session
+    client = row.open()
+    organisation = session_store.organisation_of(session.workspace_id, client)
+    return session._replace(client=client, organisation=organisation, viewed=client_id)
+
+
+def _cookie(request: Request, name: str) -> str:
     try:
-        cookie = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
+        cookie = SimpleCookie(request.headers.get("cookie", "")).get(name)
     except CookieError:
         return ""
     return cookie.value if cookie else ""

@@ -45,7 +45,7 @@ def sign_in(workspace: str) -> Response:
 def sign_out(session: Session) -> Response:
     """End the session."""
     sessions.sign_out(session)
-    return pages.redirect(f"/{session.workspace_id}", _cookie(session.workspace_id, "", 0))
+    return pages.redirect(f"/{session.workspace_id}", pages.cookie(sessions.COOKIE, session.workspace_id, "", 0))
 
 
 def read_asset(name: str) -> Response:
@@ -63,9 +63,8 @@ def _sign_in(workspace: str) -> Response:
     except (sessions.WrongSignIn, session_store.TooManyAttempts) as error:
         return _sign_in_page(workspace, fields, error)
     # Without `next`, the workspace's page redirects to the first page that the person may open.
-    return pages.redirect(
-        f"/{workspace}{_safe_page(fields.get('next'))}", _cookie(workspace, issued.token, session_store.LIFETIME)
-    )
+    cookie = pages.cookie(sessions.COOKIE, workspace, issued.token, session_store.LIFETIME)
+    return pages.redirect(f"/{workspace}{_safe_page(fields.get('next'))}", cookie)
 
 
 def _safe_page(value: str | None) -> str:
@@ -102,8 +101,3 @@ def _enter() -> Response:
 def _entrance(workspace: str, error: errors.ApiError | None = None) -> Response:
     language, status = guard.language_of(None), error.STATUS_CODE if error else 200
     return pages.page("entrance.html", language, status, session=None, workspace=workspace, is_wrong=error is not None)
-
-
-def _cookie(workspace: str, token: str, seconds: int) -> str:
-    rights = f"Path={pages.root()}/{workspace}; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict"
-    return f"{sessions.COOKIE}={token}; {rights}"

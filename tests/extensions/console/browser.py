@@ -66,7 +66,9 @@ class Browser:
         sent = {**headers, **({"Cookie": self.cookie} if self.cookie else {})}
         answer = self._api.call(method, path, body, sent)
         if cookie := answer.headers.get("set-cookie"):
-            self.cookie = cookie.partition(";")[0]
+            name, _, value = cookie.partition(";")[0].partition("=")
+            kept = dict(one.split("=", 1) for one in self.cookie.split("; ") if one)
+            self.cookie = "; ".join(f"{name}={value}" for name, value in {**kept, name: value}.items())
         return answer
 
     def _follow(self, answer: Answer) -> Answer:

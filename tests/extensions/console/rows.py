@@ -101,6 +101,7 @@ ROWS: dict[Route, Row] = {
     ("POST", _DELIVERY): Row(OPERATOR, page=_HOOK),
     ("GET", f"{_HOME}/account"): Row(OWN, shows=False),
     ("POST", f"{_HOME}/account"): Row(OWN, page=f"{_HOME}/account", typed={"notify": "on"}),
+    ("POST", f"{_HOME}/end-view"): Row(OWN, page=f"{_HOME}/overview"),
     # Links in emails open these routes without a session.
     ("GET", _UNSUBSCRIBE): Row(ALL, shows=False),
     ("POST", _UNSUBSCRIBE): Row(ALL, page=_UNSUBSCRIBE),
@@ -135,9 +136,10 @@ if has("history"):
         ("GET", f"{_VERSION}/text"): Row(PERSON),
         ("POST", _VERSION): Row(PERSON, page=_VERSION),
     }
-# These routes store nothing: a tool test, the form on the first page, and links that name no client.
+# These routes store nothing: a tool test, the form on the first page, links that name no client, and the end of a view.
 UNSTORED = {
-    ("POST", f"{_AGENT}/tools/{{tool_id}}"), ("POST", "/console"), ("POST", _UNSUBSCRIBE), ("POST", _PASSWORD)
+    ("POST", f"{_AGENT}/tools/{{tool_id}}"), ("POST", "/console"), ("POST", _UNSUBSCRIBE), ("POST", _PASSWORD),
+    ("POST", f"{_HOME}/end-view"),
 }  # fmt: skip
 MAY = {PERSON: {ALL, OWN, PERSON}, ADMIN: {ALL, OWN, PERSON, ADMIN}, OPERATOR: {ALL, PERSON, ADMIN, OPERATOR}}
 

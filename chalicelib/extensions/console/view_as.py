@@ -1,0 +1,29 @@
+"""Lets operators see the console as a client sees it (`sessions`). Meanwhile, they cannot change anything."""
+
+from urllib.parse import quote
+
+from chalice.app import Response
+
+from chalicelib.extensions.console import pages, rights, session_store, sessions
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.storage import Document
+
+
+def begin(session: Session, client: Document, _: str) -> Response:
+    """Set the cookie for a client, and open the first page that the client sees. Raise Forbidden for other people."""
+    rights.require_operator(session)
+    return _redirect(session, "", session_store.view_token(session.token, client["ID"]), session_store.LIFETIME)
+
+
+@signed_in(sessions.END_VIEW)
+def end(session: Session) -> Response:
+    """Delete the cookie, and return to the client's page."""
+    org_id, client_id = session.client.get("orgId"), session.viewed
+    page = f"/settings/orgs/{quote(org_id)}/clients/{quote(client_id)}" if org_id and client_id else ""
+    return _redirect(session, page, "", 0)
+
+
+def _redirect(session: Session, page: str, value: str, seconds: int) -> Response:
+    cookie = pages.cookie(sessions.VIEW_COOKIE, session.workspace_id, value, seconds)
+    return pages.redirect(f"/{session.workspace_id}{page}", cookie)

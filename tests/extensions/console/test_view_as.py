@@ -1,0 +1,105 @@
+"""Operators see the console as a client sees it, and change nothing meanwhile."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from chalicelib.extensions.console import session_store
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Answer, Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.moto_tables import snapshot
+
+BO = "/settings/orgs/acme/clients/bo"
+VIEWING = "You see the console as Bo de Vries sees it."
+
+
+@pytest.fixture
+def operator(browser: Browser, workspace: NewWorkspace) -> Browser:
+    """Return an operator's browser."""
+    browser.start_session(key=workspace.workspace_key)
+    return browser
+
+
+def view(operator: Browser) -> Answer:
+    """View the console as the client `bo`."""
+    return operator.submit(operator.open(BO), "/clients/bo", {"action": "view"})
+
+
+def main(page: Answer) -> str:
+    """Return what a page shows apart from the view's form, form tokens and ids."""
+    text = re.sub(r'<form class="card waits viewing".*?</form>\s*', "", page.text, flags=re.DOTALL)
+    text = re.sub(r'name="form(_id)?" value="[^"]*"', "", text)
+    return re.sub(r"\s+", " ", text)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/overview", "/convos", "/agents", "/agents/support", "/agents/other", "/settings", "/account", "/new-agent"],
+)
+def test_a_page_is_the_page_that_the_client_sees(
+    path: str, operator: Browser, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    assert VIEWING in view(operator).text
+    bo = Browser(workspace.workspace_id)
+    bo.start_session(email="bo@acme.test", password=PASSWORD)
+    seen, own = operator.open(path), bo.open(path)
+    assert (seen.status, main(seen)) == (own.status, main(own))
+
+
+def test_the_view_follows_the_client(operator: Browser, workspace_api: Api) -> None:
+    view(operator)
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/leads"]})
+    assert operator.open("/overview").status == 403
+    workspace_api.delete("/v3/clients/bo")
+    assert VIEWING not in operator.open("/overview").text
+
+
+def test_nothing_can_be_changed(operator: Browser, workspace_api: Api) -> None:
+    view(operator)
+    page = operator.open("/account")
+    before = snapshot()
+    assert operator.submit(page, "/account", {"notify": "on"}).status == 403
+    form = {"form": re.findall('name="form" value="([^"]*)"', page.text)[0]}
+    for path in ("/convos/support/ann", "/convos/support/ann/live", "/agents/support", BO, "/settings/tokens"):
+        assert operator.post(path, form).status == 403
+    assert snapshot() == before
+
+
+def test_the_end_leads_back_to_the_client(operator: Browser) -> None:
+    page = operator.submit(view(operator), "/end-view", {})
+    assert ("<h1>Bo de Vries</h1>" in page.text, VIEWING in page.text) == (True, False)
+    assert "Access tokens" in operator.open("/settings").text
+
+
+def test_only_operators_view(browser: Browser, workspace: NewWorkspace, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    workspace_api.post("/v2/clients/eve", {"orgId": "acme", "name": "Eve", "email": "eve@acme.test"})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    page = browser.open("/settings/orgs/acme/clients/eve")
+    assert 'value="view"' not in page.text
+    form = {"form": re.findall('name="form" value="([^"]*)"', page.text)[0], "action": "view"}
+    assert browser.post("/settings/orgs/acme/clients/eve", form).status == 403
+    token = browser.cookie.partition("=")[2]
+    browser.cookie += f"; __Secure-cams-view={session_store.view_token(token, 'eve')}"
+    assert "Bo de Vries" in browser.open("/account").text
+
+
+@pytest.mark.parametrize(
+    "change", [lambda text: text[1:], lambda text: text.replace(".bo", ".eve"), lambda _: "x", lambda _: ".bo"]
+)
+def test_a_forged_cookie_is_ignored(change: Callable[[str], str], operator: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/eve", {"orgId": "acme", "name": "Eve"})
+    view(operator)
+    own, _, cookie = operator.cookie.partition("; ")
+    name, _, value = cookie.partition("=")
+    operator.cookie = f"{own}; {name}={change(value)}"
+    assert "You see the console as" not in operator.open("/overview").text
+
+
+def test_another_session_ignores_the_cookie(operator: Browser, workspace: NewWorkspace) -> None:
+    view(operator)
+    operator.start_session(key=workspace.workspace_key)
+    assert VIEWING not in operator.open("/overview").text
