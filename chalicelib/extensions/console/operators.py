@@ -15,6 +15,15 @@ from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 LIFETIMES = (30, 90, 365)
+# Named sets of scopes for common purposes. With the first, a token permits all v3 routes of access tokens.
+SCOPE_SETS: dict[str, tuple[str, ...]] = {
+    "all": (),
+    "read": tuple(sorted(scopes.READ)),
+    "chat": ("agents:read", "conversations:write", "leads:write"),
+    "leads": ("conversations:read", "leads:write"),
+    "reports": ("analytics:read", "conversations:read", "leads:read"),
+    "set_up": ("agents:write", "tools:write", "webhooks:write"),
+}
 _DAY_SECONDS = 24 * 60 * 60
 _PAGE_SIZE = 100
 
@@ -51,13 +60,17 @@ def revoke_token(session: Session, token_id: str) -> Response:
 
 
 def _token(sent: dict[str, str]) -> Document:
-    """Return the token settings from the form. Raise Invalid."""
+    """Return the token settings from the form. Single scopes replace the named set. Raise Invalid."""
     days = sent.get("days", "")
     if days not in map(str, LIFETIMES):
         raise errors.Invalid.member("days", f"must be one of {', '.join(map(str, LIFETIMES))}")
-    granted = [scope for scope in scopes.ALL if sent.get(f"scopes.{scope}")]
+    chosen = [scope for scope in scopes.ALL if sent.get(f"scopes.{scope}")]
+    name = sent.get("scope_set", "all")
+    if name not in SCOPE_SETS:
+        raise errors.Invalid.member("scope_set", f"must be one of {', '.join(SCOPE_SETS)}")
+    granted = chosen or [*SCOPE_SETS[name]]
     token: Document = {"name": sent.get("name", "").strip(), "expiresInSeconds": int(days) * _DAY_SECONDS}
-    return {**token, **({"readOnly": True} if sent.get("readOnly") else {}), **({"scopes": granted} if granted else {})}
+    return {**token, "scopes": granted} if granted else token
 
 
 def _page(
@@ -85,4 +98,5 @@ def _page(
         saved=current_request.query_value("saved"),
         lifetimes=LIFETIMES,
         scopes=scopes.ALL,
+        scope_sets=SCOPE_SETS,
     )

@@ -4,12 +4,17 @@ An operator may make any change. To change a person, an administrator needs acce
 open. Otherwise, an administrator with few pages could set another administrator's password and sign in as that person.
 """
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from chalicelib import errors, storage
 from chalicelib.clients import store as clients
 from chalicelib.extensions.console import guard, settings
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import auth
 from chalicelib.storage import Document
 
+Result = TypeVar("Result")
 _PAGE = "/settings"
 # The agent's limits, and how long its conversations are kept.
 _OF_ADMINISTRATORS = ("limits", "messagesLimit", "retention")
@@ -21,6 +26,13 @@ def require_operator(session: Session) -> None:
     """Raise Forbidden if the person is not an operator."""
     if session.client_id is not None:
         raise errors.Forbidden("Only operators can open this page: sign in with the workspace key.")
+
+
+def with_secrets(session: Session, action: Callable[[], Result]) -> Result:
+    """Run an action as the operator whose workspace key began the session, because its response contains a secret."""
+    require_operator(session)
+    with auth.acting_as(session.caller()._replace(scopes=None)):
+        return action()
 
 
 def covers(session: Session, client: Document) -> bool:

@@ -69,6 +69,7 @@ _FORMS = {
     _AGENT: "agents.save_agent",
     "/new-agent": "agent_records.create_agent",
     f"{_AGENT}/delete": "agent_records.delete_agent",
+    f"{_AGENT}/key": "agent_key.show_key",
     f"{_AGENT}/new-tool": "tool_form.create_tool",
     f"{_AGENT}/try": "trials.send_message",
     _TOOL: "tool_form.save_tool",

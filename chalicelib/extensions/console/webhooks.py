@@ -11,7 +11,7 @@ from chalicelib.extensions.console import calls, guard, pages, rights, webhook_d
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.http import auth, current_request
+from chalicelib.http import current_request
 from chalicelib.storage import Document
 from chalicelib.webhooks import events
 
@@ -33,7 +33,7 @@ def create_webhook(session: Session) -> Response:
     rights.require_operator(session)
     sent = guard.form()
     try:
-        webhook = _with_secret(session, lambda: _create(sent))
+        webhook = rights.with_secrets(session, lambda: _create(sent))
     except errors.ApiError as error:
         return _new_page(session, sent, error)
     return _page(session, webhook["id"], done="created", secret=webhook["signingSecret"])
@@ -88,7 +88,7 @@ def _rotate(session: Session, webhook_id: str, sent: dict[str, str]) -> Response
     def run() -> Any:
         return calls.send_once(sent.get("form_id"), f"{_PATH}/rotate", None, webhook_id=webhook_id)["data"]
 
-    return _page(session, webhook_id, secret=_with_secret(session, run)["signingSecret"])
+    return _page(session, webhook_id, secret=rights.with_secrets(session, run)["signingSecret"])
 
 
 def _delete(session: Session, webhook_id: str, sent: dict[str, str]) -> Response:
@@ -104,12 +104,6 @@ _ACTIONS: dict[str, Callable[[Session, str, dict[str, str]], Response]] = {
     "rotate": _rotate,
     "delete": _delete,
 }
-
-
-def _with_secret(session: Session, action: Callable[[], Any]) -> Any:
-    """Run an action as the operator whose workspace key began the session. Its response contains the new secret."""
-    with auth.acting_as(session.caller()._replace(scopes=None)):
-        return action()
 
 
 def _new_page(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:

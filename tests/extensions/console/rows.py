@@ -75,6 +75,7 @@ ROWS: dict[Route, Row] = {
     ("POST", _TOOL): Row(OPERATOR, page=_TOOL, typed={"name": "Changed", "fields.0.key": "number"}),
     ("GET", f"{_AGENT}/delete"): Row(OPERATOR),
     ("POST", f"{_AGENT}/delete"): Row(OPERATOR, page=f"{_AGENT}/delete", typed={"title": CANARY}),
+    ("POST", f"{_AGENT}/key"): Row(OPERATOR, page=_AGENT),
     ("GET", _AGENT): Row(PERSON),
     ("POST", _AGENT): Row(PERSON, page=_AGENT, typed={"title": "Changed"}),
     ("POST", f"{_AGENT}/tools/{{tool_id}}"): Row(PERSON, page=_AGENT, typed={"arguments": "{}"}),
@@ -136,10 +137,11 @@ if has("history"):
         ("GET", f"{_VERSION}/text"): Row(PERSON),
         ("POST", _VERSION): Row(PERSON, page=_VERSION),
     }
-# These routes store nothing: a tool test, the form on the first page, links that name no client, and the end of a view.
+# These routes store nothing: a tool test, the form on the first page, links that name no client, the end of a view, and
+# an agent's key.
 UNSTORED = {
     ("POST", f"{_AGENT}/tools/{{tool_id}}"), ("POST", "/console"), ("POST", _UNSUBSCRIBE), ("POST", _PASSWORD),
-    ("POST", f"{_HOME}/end-view"),
+    ("POST", f"{_HOME}/end-view"), ("POST", f"{_AGENT}/key"),
 }  # fmt: skip
 MAY = {PERSON: {ALL, OWN, PERSON}, ADMIN: {ALL, OWN, PERSON, ADMIN}, OPERATOR: {ALL, PERSON, ADMIN, OPERATOR}}
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from chalicelib.extensions import has
-from chalicelib.extensions.console import pages, sessions
+from chalicelib.extensions.console import operators, pages, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.decrypted_items import messages
@@ -328,7 +328,7 @@ def test_operators_change_every_organisation(operator: Browser, workspace_api: A
 def is_asked_once(page: Answer, action: str) -> bool:
     """Return whether a form appears only after a click on a summary, with a question above its button."""
     form = rf'<details class="menu"><summary[^>]*>[^<]*</summary><form class="ask"[^>]*{action}">.*?<p>[^<]*</p><button'
-    return len(re.findall(form, page.text)) == page.text.count(f'{action}"') == 1
+    return len(re.findall(form, page.text)) == len(re.findall(f'<form[^>]*{action}"', page.text)) == 1
 
 
 def test_a_token_is_shown_once_and_revoked(operator: Browser, workspace_api: Api) -> None:
@@ -342,9 +342,34 @@ def test_a_token_is_shown_once_and_revoked(operator: Browser, workspace_api: Api
     assert is_asked_once(page, f"/settings/tokens/{row['id']}")
     revoked = operator.submit(page, f"/settings/tokens/{row['id']}", {})
     assert "Import" not in revoked.text and "The token is revoked." in revoked.text
-    for fields in ({"name": "", "days": "30"}, {"name": "x", "days": "9999"}):
+    wrong = {"name": "x", "days": "30", "scope_set": "unknown"}
+    for fields in ({"name": "", "days": "30"}, {"name": "x", "days": "9999"}, wrong):
         answer = operator.submit(page, "/settings/tokens", fields)
         assert (answer.status, 'id="wrong-' in answer.text) == (400, True)
+
+
+def test_a_named_set_of_scopes_gives_its_rights(operator: Browser, workspace_api: Api) -> None:
+    for name, granted in operators.SCOPE_SETS.items():
+        fields = {"name": name, "days": "30", "scope_set": name}
+        assert operator.submit(operator.open("/settings"), "/settings/tokens", fields).status == 200
+        (row,) = [one for one in workspace_api.get("/v3/tokens").data if one["name"] == name]
+        assert sorted(row.get("scopes", ())) == sorted(granted)
+    assert "Leads for a CRM</td>" in operator.open("/settings").text
+    single = {"name": "one", "days": "30", "scope_set": "all", "scopes.leads:read": "on"}
+    operator.submit(operator.open("/settings"), "/settings/tokens", single)
+    assert [one["scopes"] for one in workspace_api.get("/v3/tokens").data if one["name"] == "one"] == [["leads:read"]]
+
+
+def test_operators_see_the_key_of_an_agent(operator: Browser, browser: Browser, workspace_api: Api) -> None:
+    key = workspace_api.get("/v3/agents/support").data["SECRET_API_KEY"]
+    page = operator.open("/agents/support")
+    assert key not in page.text
+    shown = operator.submit(page, "/agents/support/key", {})
+    assert f'<code class="secret" data-copy="Copy" data-copied="Copied">{key}</code>' in shown.text
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    form = re.findall('name="form" value="([^"]*)"', browser.open("/agents/support").text)[0]
+    refused = browser.post("/agents/support/key", {"form": form})
+    assert (refused.status, key in refused.text) == (403, False)
 
 
 def test_a_delivery_is_delivered_again(operator: Browser, workspace_api: Api) -> None:

@@ -1,0 +1,16 @@
+"""The page that shows operators an agent's key, with which the agent's server calls the API."""
+
+from chalice.app import Response
+
+from chalicelib.extensions.console import calls, guard, rights
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.http.privileges import AGENT_KEY
+
+
+@signed_in("/agents")
+def show_key(session: Session, agent_id: str) -> Response:
+    """Show an agent's key. Only a form leads here, so that no history of pages contains the key."""
+    rights.require_operator(session)
+    agent = rights.with_secrets(session, lambda: calls.get("/v3/agents/{agent_id}", agent_id=agent_id)["data"])
+    return guard.page(session, "agent_key.html", "/agents", agent=agent, key=agent.get(AGENT_KEY))
