@@ -127,8 +127,8 @@ def _deletion_page(
 
 
 def _to_agent(session: Session, agent: Document, saved: str) -> Response:
-    return pages.redirect(f"/{session.workspace_id}/agents/{agent['ID']}?saved={saved}")
+    return pages.saved(session.workspace_id, f"/agents/{agent['ID']}", saved)
 
 
 def _to_list(session: Session) -> Response:
-    return pages.redirect(f"/{session.workspace_id}/agents?saved=deleted")
+    return pages.saved(session.workspace_id, "/agents", "deleted")

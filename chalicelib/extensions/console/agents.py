@@ -58,7 +58,7 @@ def save_agent(session: Session, agent_id: str) -> Response:
         _save(agent_id, change, tag)
     except errors.ApiError as error:
         return _page(session, agent, fields.get("tag", ""), values, error=error)
-    return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}?saved=true")
+    return pages.saved(session.workspace_id, f"/agents/{agent_id}", "true")
 
 
 @signed_in("/agents")

@@ -30,7 +30,7 @@ def create_organisation(session: Session) -> Response:
         ]
     except errors.ApiError as error:
         return _page(session, sent, error)
-    return pages.redirect(f"/{session.workspace_id}/settings/orgs/{created['ID']}?saved=created")
+    return pages.saved(session.workspace_id, f"/settings/orgs/{created['ID']}", "created")
 
 
 def _organisation(session: Session, sent: dict[str, str]) -> Document:

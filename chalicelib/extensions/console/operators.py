@@ -56,7 +56,7 @@ def revoke_token(session: Session, token_id: str) -> Response:
     rights.require_operator(session)
     with suppress(errors.NotFound):  # the form has been submitted twice
         commit_now(lambda: calls.send("DELETE", "/v3/tokens/{token_id}", None, token_id=token_id))
-    return pages.redirect(f"/{session.workspace_id}/settings?revoked=true#tokens")
+    return pages.saved(session.workspace_id, "/settings#tokens", "revoked")
 
 
 def _token(sent: dict[str, str]) -> Document:
@@ -94,7 +94,6 @@ def _page(
         more_tokens=tokens.get("nextCursor"),
         values=values,
         issued=issued,
-        revoked=current_request.query_value("revoked"),
         saved=current_request.query_value("saved"),
         lifetimes=LIFETIMES,
         scopes=scopes.ALL,

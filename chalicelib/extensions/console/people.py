@@ -160,7 +160,7 @@ _ACTIONS: dict[str, Callable[[Session, Document, str], Response]] = {
 
 
 def _to_organisation(session: Session, org_id: str, saved: str = "saved") -> Response:
-    return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}?saved={saved}")
+    return pages.saved(session.workspace_id, f"/settings/orgs/{org_id}", saved)
 
 
 def _values(client: Document) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def save_organisation(session: Session, org_id: str) -> Response:
         return _page(session, organisation, tag, values, error=error)
     # The API warns about missing agents.
     saved = "unknown_agents" if answer.get("warnings") else "saved"
-    return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}?saved={saved}")
+    return pages.saved(session.workspace_id, f"/settings/orgs/{org_id}", saved)
 
 
 @signed_in(sessions.ACCOUNT)
@@ -102,7 +102,7 @@ def save_account(session: Session) -> Response:
         # Require that the client exists. Otherwise, the operation would recreate a deleted client.
         commit_now(lambda: calls.send("POST", _CLIENT, NOTIFICATIONS[choice], "*", client_id=client_id))
     sessions.clear_cache()
-    return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true")
+    return pages.saved(session.workspace_id, sessions.ACCOUNT, "true")
 
 
 def _fields(session: Session, organisation: Document) -> fields.FieldsThatFit:

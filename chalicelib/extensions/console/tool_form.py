@@ -172,7 +172,7 @@ def _choices(known: tuple[str, ...], stored: str) -> list[tuple[str, str]]:
 
 
 def _to_agent(session: Session, agent_id: str, saved: str) -> Response:
-    return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}?saved={saved}#tools")
+    return pages.saved(session.workspace_id, f"/agents/{agent_id}#tools", saved)
 
 
 def _page(

@@ -50,7 +50,7 @@ def restore_version(session: Session, agent_id: str, number: str) -> Response:
     except errors.PreconditionFailed:
         if _comparison(agent_id, number)["changes"]:  # no changes if the form was submitted twice
             return _page(session, agent_id, number, status=412)
-    return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}?saved=true")
+    return pages.saved(session.workspace_id, f"/agents/{agent_id}", "true")
 
 
 def _page(session: Session, agent_id: str, number: str, status: int = 200) -> Response:

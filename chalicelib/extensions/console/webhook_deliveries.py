@@ -54,7 +54,7 @@ def redeliver_many(session: Session, webhook_id: str) -> Response:
 
 def to_webhook(session: Session, webhook_id: str, done: str) -> Response:
     """Redirect to a webhook's page, which shows what is done."""
-    return pages.redirect(f"/{session.workspace_id}/settings/webhooks/{webhook_id}?done={done}")
+    return pages.saved(session.workspace_id, f"/settings/webhooks/{webhook_id}", done)
 
 
 def _send_again(form_id: str | None, webhook_id: str, delivery_id: str) -> None:

@@ -43,7 +43,7 @@ def create_webhook(session: Session) -> Response:
 def read_webhook(session: Session, webhook_id: str) -> Response:
     """Show a webhook and its deliveries, newest first. A pull endpoint has no deliveries."""
     rights.require_operator(session)
-    return _page(session, webhook_id, done=current_request.query_value("done"))
+    return _page(session, webhook_id, done=current_request.query_value("saved"))
 
 
 @signed_in("/settings")
@@ -94,7 +94,7 @@ def _rotate(session: Session, webhook_id: str, sent: dict[str, str]) -> Response
 def _delete(session: Session, webhook_id: str, sent: dict[str, str]) -> Response:
     with suppress(errors.NotFound):  # the form has been submitted twice
         calls.send("DELETE", _PATH, None, webhook_id=webhook_id)
-    return pages.redirect(f"/{session.workspace_id}/settings?saved=webhook_deleted")
+    return pages.saved(session.workspace_id, "/settings", "webhook_deleted")
 
 
 _ACTIONS: dict[str, Callable[[Session, str, dict[str, str]], Response]] = {

@@ -44,6 +44,14 @@ def browser(workspace: NewWorkspace, workspace_api: Api) -> Browser:
 
 
 @pytest.fixture
+def operator(workspace: NewWorkspace, workspace_api: Api) -> Browser:
+    """Return the browser of an operator, who has signed in with the workspace key."""
+    browser = Browser(workspace.workspace_id)
+    browser.start_session(key=workspace.workspace_key)
+    return browser
+
+
+@pytest.fixture
 def mailing(workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> Mailing:
     """Return the email pipeline for a client who has enabled notifications."""
     assert workspace_api.post("/v2/clients/bo", settings()).status == 200

@@ -5,21 +5,12 @@ import re
 import pytest
 
 from chalicelib.extensions import has
-from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import snapshot
 
 needs_copies = pytest.mark.skipif(not has("copies"), reason="Copies and templates need the extension copies.")
-
-
-@pytest.fixture
-def operator(workspace: NewWorkspace, workspace_api: Api) -> Browser:
-    """Return an operator's browser."""
-    browser = Browser(workspace.workspace_id)
-    browser.start_session(key=workspace.workspace_key)
-    return browser
 
 
 def test_an_operator_creates_an_agent_and_arrives_at_its_form(operator: Browser, workspace_api: Api) -> None:

@@ -21,13 +21,6 @@ ANN = {"name": "Ann", "email": "ann@acme.test"}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
-@pytest.fixture
-def operator(browser: Browser, workspace: NewWorkspace) -> Browser:
-    """Return an operator's browser."""
-    browser.start_session(key=workspace.workspace_key)
-    return browser
-
-
 def invite(browser: Browser, **fields: str) -> str:
     """Submit the form for a new person, and return the page's text."""
     return browser.submit(browser.open(NEW), "/new-client", {**ANN, **fields}).text

@@ -25,13 +25,6 @@ from tests.extensions.console.stored_counts import count
 HOSTILE = '"><img src=x onerror=alert(1)>'
 
 
-@pytest.fixture
-def operator(browser: Browser, workspace: NewWorkspace) -> Browser:
-    """Return an operator's browser."""
-    browser.start_session(key=workspace.workspace_key)
-    return browser
-
-
 def rows(text: str) -> list[list[str]]:
     """Return the texts of the cells in each row of a page's tables."""
     plain = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in re.findall(r"<tr>(.*?)</tr>", text, re.S)]

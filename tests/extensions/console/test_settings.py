@@ -7,7 +7,6 @@ import pytest
 
 from chalicelib.extensions import has
 from chalicelib.extensions.console import operators, pages, sessions
-from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.decrypted_items import messages
 from tests.extensions.console.browser import Browser
@@ -31,14 +30,6 @@ def admin(browser: Browser, workspace_api: Api) -> Browser:
     workspace_api.post("/v2/clients/eve", rival)
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     return browser
-
-
-@pytest.fixture
-def operator(workspace: NewWorkspace, workspace_api: Api) -> Browser:
-    """Return an operator's browser."""
-    found = Browser(workspace.workspace_id)
-    found.start_session(key=workspace.workspace_key)
-    return found
 
 
 def client(api: Api, client_id: str) -> Any:

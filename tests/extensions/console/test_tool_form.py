@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
@@ -23,14 +22,6 @@ TOOL: dict[str, Any] = {
         {"key": "X-Key", "in": "header", "value": CANARY},
     ],
 }
-
-
-@pytest.fixture
-def operator(workspace: NewWorkspace, workspace_api: Api) -> Browser:
-    """Return an operator's browser."""
-    browser = Browser(workspace.workspace_id)
-    browser.start_session(key=workspace.workspace_key)
-    return browser
 
 
 @pytest.fixture

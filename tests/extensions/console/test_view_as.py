@@ -16,13 +16,6 @@ BO = "/settings/orgs/acme/clients/bo"
 VIEWING = "You see the console as Bo de Vries sees it."
 
 
-@pytest.fixture
-def operator(browser: Browser, workspace: NewWorkspace) -> Browser:
-    """Return an operator's browser."""
-    browser.start_session(key=workspace.workspace_key)
-    return browser
-
-
 def view(operator: Browser) -> Answer:
     """View the console as the client `bo`."""
     return operator.submit(operator.open(BO), "/clients/bo", {"action": "view"})

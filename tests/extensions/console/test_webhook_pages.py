@@ -19,14 +19,6 @@ SECRET = re.compile(r'<code class="secret" data-copy="Copy" data-copied="Copied"
 
 
 @pytest.fixture
-def operator(workspace: NewWorkspace, workspace_api: Api) -> Browser:
-    """Return an operator's browser."""
-    browser = Browser(workspace.workspace_id)
-    browser.start_session(key=workspace.workspace_key)
-    return browser
-
-
-@pytest.fixture
 def path(workspace_api: Api) -> str:
     """Return the path of a webhook's page."""
     webhook = {"url": "https://hooks.test/x", "events": ["lead_captured"]}
