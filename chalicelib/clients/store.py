@@ -20,7 +20,7 @@ class ClientRow(storage.AuthoredRow, DocumentRow):
     """A client. Its document contains the writable members of the wire model.
 
     `created` is a ULID from the first write. It distinguishes a client from a later client with the same id. Clients
-    that were created before the console had sessions lack it.
+    that were created before the console had sessions lack it. `signed_out` changes when all sessions become invalid.
     """
 
     class Meta:
@@ -32,6 +32,7 @@ class ClientRow(storage.AuthoredRow, DocumentRow):
     workspace = UnicodeAttribute(hash_key=True)
     client_id = UnicodeAttribute(range_key=True)
     created = UnicodeAttribute(null=True)
+    signed_out = UnicodeAttribute(null=True)
 
 
 class EmailRow(storage.Row):

@@ -40,7 +40,10 @@ def _is_done(text: str) -> bool:
         else:
             from chalicelib.extensions.console.notifications import link_mail
 
-            link_mail.send(message)
+            if isinstance(message, queue.SendLink):
+                link_mail.send(message)
+            else:
+                link_mail.send_reset(message)
     except Exception:
         _log.exception("Cannot notify people; the queue will redeliver the message")
         return False

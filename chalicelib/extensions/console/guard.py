@@ -134,6 +134,17 @@ def is_from_other_site() -> bool:
     return current_request.request().headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
 
 
+def require_own_site() -> None:
+    """Raise Forbidden if a page on another site sent the request."""
+    if is_from_other_site():
+        raise errors.Forbidden("Open the page directly, then try again.")
+
+
+def address() -> str:
+    """Return the browser's IP address, as the gateway sees it. Callers can forge headers such as `X-Forwarded-For`."""
+    return str(current_request.request().context.get("identity", {}).get("sourceIp", ""))
+
+
 def language_of(session: Session | None) -> str:
     """Return a page's language: the organisation's or, without a session, the browser's. The default is English."""
     return rendering.language_of(session.organisation) if session else pages.browser_language()

@@ -21,9 +21,10 @@ def read_form(workspace: str, token: str) -> Response:
 
 
 def save(workspace: str, token: str) -> Response:
-    """Set the password of the link's client, and invalidate the link."""
+    """Set the password of the link's client, and invalidate the client's links and sessions."""
 
     def run() -> Response:
+        guard.require_own_site()
         link, password = one_time_links.read(workspace, token), guard.form().get(_PASSWORD, "")
         try:
             calls.commit_now(lambda: _save(workspace, token, password))
@@ -45,7 +46,10 @@ def _save(workspace: str, token: str, password: str) -> None:
     tag, body = f'"{link.client.version_tag}"', {_PASSWORD: password}
     try:
         with auth.acting_as(_caller(link)):
-            calls.send("POST", _CLIENT, body, tag, client_id=link.client.client_id)
+            if password == link.document.get(_PASSWORD):
+                sessions.stage_sign_out(link.client)  # the operation would not write an unchanged client
+            else:
+                calls.send("POST", _CLIENT, body, tag, client_id=link.client.client_id)
     except errors.PreconditionFailed:  # the client has changed since the link was read, so read the link again
         raise storage.ConditionFailed from None
 

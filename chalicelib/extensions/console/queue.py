@@ -41,8 +41,15 @@ class SendLink(NamedTuple):
     purpose: str
 
 
-Message = FindRecipients | Notify | SendLink
-KINDS: tuple[type[Message], ...] = (FindRecipients, Notify, SendLink)
+class SendResetLink(NamedTuple):
+    """Requests an email with a link for a forgotten password to the client with the email whose hash is `claim`."""
+
+    workspace_id: str
+    claim: str
+
+
+Message = FindRecipients | Notify | SendLink | SendResetLink
+KINDS: tuple[type[Message], ...] = (FindRecipients, Notify, SendLink, SendResetLink)
 
 
 def send(workspace_id: str, notices: Iterable[Message], delay_seconds: int = 0) -> None:

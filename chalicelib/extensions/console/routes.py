@@ -57,7 +57,8 @@ _PAGES = {
     "/settings/new-webhook": "webhooks.read_new_webhook",
     _WEBHOOK: "webhooks.read_webhook",
     _DELIVERY: "webhook_deliveries.read_delivery",
-    "/account": "settings.read_account",
+    "/account": "account.read_account",
+    "/forgot-password": "forgotten_password.read_form",
     _UNSUBSCRIBE: "unsubscribe.read_unsubscribe",
     _PASSWORD: "new_password.read_form",
 }
@@ -83,8 +84,11 @@ _FORMS = {
     _WEBHOOK: "webhooks.submit_action",
     f"{_WEBHOOK}/deliveries": "webhook_deliveries.redeliver_many",
     _DELIVERY: "webhook_deliveries.redeliver",
-    "/account": "settings.save_account",
     "/end-view": "view_as.end",
+    "/account": "account.save_account",
+    "/account/password": "account.save_password",
+    "/account/sign-out": "account.sign_out_everywhere",
+    "/forgot-password": "forgotten_password.request_link",
     _PASSWORD: "new_password.save",
 }
 # Pages and forms that need another extension, by the extension's name.

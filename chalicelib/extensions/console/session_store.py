@@ -4,9 +4,9 @@ A session gives access to the console, but to no API route. It is stored with it
 suspended and deleted with them. The records that it depends on are read again after at most 30 seconds
 (`console.sessions`):
 
-- A client's session contains the client's id, and a proof of the email, password and creation time, which is worthless
-  without the token. The session becomes invalid when one of these changes or the client is deleted. A new client with
-  the same id has a different creation time.
+- A client's session contains the client's id, and a proof of the email, password, creation time and last sign-out
+  everywhere, which is worthless without the token. The session becomes invalid when one of these changes or the client
+  is deleted. A new client with the same id has a different creation time.
 - A workspace key's session contains the key's id, and becomes invalid with the key.
 """
 
@@ -52,7 +52,7 @@ class TooManyAttempts(errors.ApiError):
 
     STATUS_CODE = 429
     code = "TOO_MANY_ATTEMPTS"
-    sentence = "There were too many sign-in attempts; try again in five minutes."
+    sentence = "There were too many attempts; try again in five minutes."
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,9 +77,10 @@ def of_key(key: CredentialRow) -> NewCredential:
 def sign_in_data(row: ClientRow, document: storage.Document) -> list[str | None]:
     """Return the values that invalidate a client's sessions and one-time links when they change.
 
-    They also differ if the client is recreated.
+    They also differ if the client is recreated, and after the person has signed out everywhere.
     """
-    return [row.created, document.get("email"), document.get("dashboardPassword")]
+    data = [row.created, document.get("email"), document.get("dashboardPassword")]
+    return [*data, row.signed_out] if row.signed_out else data
 
 
 def proof(token: str, sign_in: Sequence[str | None]) -> str:
@@ -124,6 +125,22 @@ def count_key_attempt(workspace_id: str, address: str) -> None:
     Keys cannot be guessed, so a limit across all addresses would only let a stranger lock out all operators.
     """
     _count(_row("key and address", workspace_id, address), MAX_ATTEMPTS)
+
+
+def count_link_request(workspace_id: str, email: str, address: str) -> None:
+    """Count a request for a new password, with the limits of sign-in attempts. Raise TooManyAttempts.
+
+    This costs one request per limit. Requests do not use up the attempts to sign in.
+    """
+    name = email.strip().lower()
+    _count(_row("link, email and address", workspace_id, name, address), MAX_ATTEMPTS)
+    _count(_row("link and email", workspace_id, name), MAX_ATTEMPTS_ANYWHERE)
+    _count(_row("link and address", address), MAX_FAILURES)
+
+
+def count_link(workspace_id: str, client_id: str) -> None:
+    """Count a link for a new password. A person gets one per window. This costs one request. Raise TooManyAttempts."""
+    _count(_row("link", workspace_id, client_id), 1)
 
 
 def failures_key(address: str) -> storage.Key:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from chalice.app import Request
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors, ids, storage
 from chalicelib.clients import store as clients
 from chalicelib.credentials import store, tokens
 from chalicelib.credentials.store import CredentialRow, NewCredential
@@ -137,7 +137,7 @@ def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> NewCr
     `address` is the browser's IP address. If the workspace does not exist, write nothing. Raise WrongSignIn,
     TooManyAttempts and WorkspaceSuspended.
     """
-    network, email = _network(address), fields.get("email", "")
+    network, email = network_of(address), fields.get("email", "")
     failures, workspace, claim = storage.find_many(
         [session_store.failures_key(network), workspaces.key(workspace_id), clients.email_key(workspace_id, email)]
     )
@@ -170,12 +170,17 @@ def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password:
     keyring.current()  # load the key first, because an unknown email has no document to decrypt
     row = clients.find_owner(workspace_id, claim)
     document = row.open() if row else {}
-    expected = document.get("dashboardPassword") or ""
-    # Digests have the same length for every password, so the comparison takes the same time.
-    is_right = hmac.compare_digest(tokens.fingerprint(password), tokens.fingerprint(expected))
-    if row is None or not expected or not is_right:
+    if not _is_password(password, document) or row is None:
         raise WrongSignIn()
     return session_store.of_client(workspace_id, row.client_id, session_store.sign_in_data(row, document))
+
+
+def _is_password(password: str, client: Document) -> bool:
+    """Return whether this is the client's password. No text is the password of a client without one."""
+    expected = client.get("dashboardPassword") or ""
+    # Digests have the same length for every password, so the comparison takes the same time.
+    is_right = hmac.compare_digest(tokens.fingerprint(password), tokens.fingerprint(expected))
+    return bool(expected) and is_right
 
 
 def _sign_in_with_key(workspace_id: str, key: str) -> NewCredential:
@@ -189,6 +194,38 @@ def sign_out(session: Session) -> None:
     """Revoke a session. Other processes may accept it for up to 30 more seconds."""
     _cache.pop(session.row.token_hash, None)
     store.revoke(session.row)
+
+
+def stage_sign_out(row: clients.ClientRow) -> None:
+    """Stage that all sessions and one-time links of a client become invalid."""
+    row.signed_out = ids.new_id()
+    storage.put(row)
+
+
+def check_password(workspace_id: str, client: Document, password: str, address: str) -> bool:
+    """Return whether this is the client's password. Count the attempt like a sign-in. Raise TooManyAttempts."""
+    network = network_of(address)
+    (failures,) = storage.find_many([session_store.failures_key(network)])
+    session_store.check_failures(failures)
+    session_store.count_attempt(workspace_id, client.get("email") or "", network)
+    is_right = _is_password(password, client)
+    if not is_right:
+        session_store.count_failure(network)
+    return is_right
+
+
+def restart(session: Session, password: str) -> NewCredential | None:
+    """Store a new session for a person whose sessions have become invalid. Return None if `password` is wrong."""
+    clear_cache()
+    row = clients.read(session.workspace_id, session.client_id or "")
+    document = row.open()
+    if not _is_password(password, document):
+        return None
+    issued = session_store.of_client(row.workspace, row.client_id, session_store.sign_in_data(row, document))
+    with storage.unit_of_work():
+        workspaces.stage_active(row.workspace)
+        store.stage(issued)
+    return issued
 
 
 def clear_cache() -> None:
@@ -213,8 +250,8 @@ def _read(token_hash: str, token: str) -> Session | None:
     return Session(row, token, document, session_store.organisation_of(row.workspace, document))
 
 
-def _network(address: str) -> str:
-    """Return a customer's network, which is a whole /64 for IPv6."""
+def network_of(address: str) -> str:
+    """Return the network of a customer's IP address, which is a whole /64 for IPv6."""
     try:
         parsed = ip_address(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The settings pages: organisations, and each person's own notification settings.
+"""The settings pages of organisations.
 
 The API operations on organisations and clients require the workspace key. Therefore, this module checks an
 administrator's permissions before each operation: they may change only their organisation's records, and only the
@@ -14,12 +14,11 @@ from chalicelib.extensions.console import calls, differences, fields, guard, pag
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import FLAG, LINES, TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
-from chalicelib.extensions.console.notifications import preferences, recipients
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
-_PATH, _CLIENT = "/v2/orgs/{org_id}", "/v2/clients/{client_id}"
+_PATH = "/v2/orgs/{org_id}"
 _FIELDS = (
     Field("name", TEXT), Field("squarePhotoURL", TEXT), Field("preferredLanguage", TEXT), Field("dashboardLayout", TEXT)
 )  # fmt: skip
@@ -74,35 +73,6 @@ def save_organisation(session: Session, org_id: str) -> Response:
     # The API warns about missing agents.
     saved = "unknown_agents" if answer.get("warnings") else "saved"
     return pages.saved(session.workspace_id, f"/settings/orgs/{org_id}", saved)
-
-
-@signed_in(sessions.ACCOUNT)
-def read_account(session: Session) -> Response:
-    """Show the person's own notification settings."""
-    client_id, client = session.client_id, session.client
-    return guard.page(
-        session,
-        "account.html",
-        sessions.ACCOUNT,
-        is_notified=preferences.by_email(client),
-        problem=recipients.problem(session.workspace_id, client_id, client) if client_id else None,
-        saved=current_request.query_value("saved"),
-    )
-
-
-@signed_in(sessions.ACCOUNT)
-def save_account(session: Session) -> Response:
-    """Save only the person's own notification settings."""
-    if session.client_id is None:
-        raise errors.Forbidden("A workspace key gets no emails.")
-    client_id, choice = session.client_id, "on" if guard.form().get("notify") else ""
-    client, _ = calls.read(_CLIENT, client_id=client_id)
-    # Unknown settings are kept unless the person changes them.
-    if preferences.by_email(client) != bool(choice):
-        # Require that the client exists. Otherwise, the operation would recreate a deleted client.
-        commit_now(lambda: calls.send("POST", _CLIENT, NOTIFICATIONS[choice], "*", client_id=client_id))
-    sessions.clear_cache()
-    return pages.saved(session.workspace_id, sessions.ACCOUNT, "true")
 
 
 def _fields(session: Session, organisation: Document) -> fields.FieldsThatFit:

@@ -56,10 +56,9 @@ def read_asset(name: str) -> Response:
 def _sign_in(workspace: str) -> Response:
     if guard.is_from_other_site():
         return _sign_in_page(workspace, {}, errors.Forbidden("Open the sign-in page directly, then try again."))
-    # Use the address that the gateway sees, because callers can forge headers such as `X-Forwarded-For`.
-    fields, address = guard.form(), current_request.request().context.get("identity", {}).get("sourceIp", "")
+    fields = guard.form()
     try:
-        issued = sessions.sign_in(workspace, fields, address)
+        issued = sessions.sign_in(workspace, fields, guard.address())
     except (sessions.WrongSignIn, session_store.TooManyAttempts) as error:
         return _sign_in_page(workspace, fields, error)
     # Without `next`, the workspace's page redirects to the first page that the person may open.

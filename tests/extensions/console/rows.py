@@ -46,6 +46,7 @@ _UNSUBSCRIBE, _PASSWORD = f"{_HOME}/unsubscribe/{{token}}", f"{_HOME}/password/{
 _TOOL = f"{_AGENT}/tools/{{tool_id}}/settings"
 _NEW_TOOL = {"name": "New", "serverUrl": "https://a.test/", "fields.0.key": "number", "fields.0.in": "query"}
 _NEW_HOOK = {"url": "https://hooks.test/new", "description": "New", "events.lead_captured": "on"}
+_NEW_PASSWORD = {"currentPassword": PASSWORD, "dashboardPassword": "battery staple"}
 _NEW = {"name": "New", "email": "x@a.test", "dashboardPassword": "correct horse"}
 ROWS: dict[Route, Row] = {
     ("GET", "/console"): Row(ALL, shows=False),
@@ -103,6 +104,10 @@ ROWS: dict[Route, Row] = {
     ("GET", f"{_HOME}/account"): Row(OWN, shows=False),
     ("POST", f"{_HOME}/account"): Row(OWN, page=f"{_HOME}/account", typed={"notify": "on"}),
     ("POST", f"{_HOME}/end-view"): Row(OWN, page=f"{_HOME}/overview"),
+    ("POST", f"{_HOME}/account/password"): Row(OWN, page=f"{_HOME}/account", typed=_NEW_PASSWORD),
+    ("POST", f"{_HOME}/account/sign-out"): Row(OWN, page=f"{_HOME}/account"),
+    ("GET", f"{_HOME}/forgot-password"): Row(ALL, shows=False),
+    ("POST", f"{_HOME}/forgot-password"): Row(ALL, page=f"{_HOME}/forgot-password", typed={"email": "x@a.test"}),
     # Links in emails open these routes without a session.
     ("GET", _UNSUBSCRIBE): Row(ALL, shows=False),
     ("POST", _UNSUBSCRIBE): Row(ALL, page=_UNSUBSCRIBE),
@@ -137,11 +142,11 @@ if has("history"):
         ("GET", f"{_VERSION}/text"): Row(PERSON),
         ("POST", _VERSION): Row(PERSON, page=_VERSION),
     }
-# These routes store nothing: a tool test, the form on the first page, links that name no client, the end of a view, and
-# an agent's key.
+# These routes store nothing: a tool test, the form on the first page, links that name no client, the end of a view, an
+# agent's key, and a request for a link while the stage sends no emails.
 UNSTORED = {
     ("POST", f"{_AGENT}/tools/{{tool_id}}"), ("POST", "/console"), ("POST", _UNSUBSCRIBE), ("POST", _PASSWORD),
-    ("POST", f"{_HOME}/end-view"), ("POST", f"{_AGENT}/key"),
+    ("POST", f"{_HOME}/end-view"), ("POST", f"{_AGENT}/key"), ("POST", f"{_HOME}/forgot-password"),
 }  # fmt: skip
 MAY = {PERSON: {ALL, OWN, PERSON}, ADMIN: {ALL, OWN, PERSON, ADMIN}, OPERATOR: {ALL, PERSON, ADMIN, OPERATOR}}
 

@@ -7,7 +7,7 @@ from chalicelib.clients import store as clients
 from chalicelib.extensions.console import functions, one_time_links
 from chalicelib.extensions.console.extension import QUEUE
 from chalicelib.extensions.console.notifications import allowance, notices
-from chalicelib.extensions.console.queue import FindRecipients, Notify, SendLink
+from chalicelib.extensions.console.queue import FindRecipients, Notify, SendLink, SendResetLink
 from chalicelib.queues import messages
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
@@ -26,6 +26,7 @@ def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFu
         FindRecipients(workspace_id, 0, (agent_id,)),
         Notify(workspace_id, client_id, 0),
         SendLink(workspace_id, client_id, one_time_links.INVITATION),
+        SendResetLink(workspace_id, "unknown"),
     )
     return {"notify_people": (functions.notify_people, [*map(messages.pack, kinds)])}
 
@@ -85,4 +86,5 @@ def _change_a_person() -> None:
     page = browser.open("/settings/orgs/acme/clients/kim")
     assert browser.submit(page, "/clients/kim", {"name": "Kim"}).status == 200
     assert browser.submit(page, "/clients/kim", {"action": "invite"}).status == 200
+    assert browser.submit(browser.open("/forgot-password"), "/forgot-password", {"email": "bo@acme.test"}).status == 200
     _run_queue()

@@ -20,7 +20,7 @@ from tests.extensions.console.conftest import PASSWORD
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 # The links in emails contain a secret token (`test_unsubscribe`, `test_one_time_links`).
 _LINKS = {"/console/{workspace}/unsubscribe/{token}", "/console/{workspace}/password/{token}"}
-OPEN = {"/console", "/console/{workspace}", "/console/assets/{name}", *_LINKS}
+OPEN = {"/console", "/console/{workspace}", "/console/{workspace}/forgot-password", "/console/assets/{name}", *_LINKS}
 
 
 class Place(NamedTuple):
@@ -129,7 +129,7 @@ def test_can_access_decides_which_pages_open(browser: Browser, workspace_api: Ap
 
 @pytest.mark.parametrize(
     ("pages", "title"),
-    [(["/leads", "/convos"], "Conversations"), (["/settings"], "Your notifications"), ([], "Your notifications")],
+    [(["/leads", "/convos"], "Conversations"), (["/settings"], "Your profile"), ([], "Your profile")],
 )
 def test_a_person_arrives_at_the_first_page_that_is_open_to_them(
     pages: list[str], title: str, browser: Browser, workspace_api: Api

@@ -12,6 +12,7 @@ FUNCTIONS = (
             **READ_KEYRING,
             "workspaces": "GetItem PutItem UpdateItem",
             "clients": "GetItem Query",
+            "credentials": "UpdateItem",
             "organisations": "BatchGetItem GetItem",
             "agents": "BatchGetItem",
             "conversations": "BatchGetItem",

@@ -5,9 +5,10 @@ from urllib.parse import quote
 
 from chalicelib import storage
 from chalicelib.clients import store as clients
+from chalicelib.clients.store import ClientRow
 from chalicelib.extensions.console import one_time_links, rendering, session_store
 from chalicelib.extensions.console.notifications import allowance, mail, mail_settings, notifier, recipients
-from chalicelib.extensions.console.queue import SendLink
+from chalicelib.extensions.console.queue import SendLink, SendResetLink
 from chalicelib.storage import Document
 
 _log = logging.getLogger(__name__)
@@ -17,8 +18,32 @@ def send(message: SendLink) -> None:
     """Send a client a new link. Do nothing if the client or workspace is gone. Raise database, KMS and SES errors."""
     workspace_id, client_id, purpose = message
     row = clients.find(workspace_id, client_id)
+    if row is not None:
+        _send(row, row.open(), purpose)
+
+
+def send_reset(message: SendResetLink) -> None:
+    """Send the link for a forgotten password, at most one per person and five-minute period, as `send` does.
+
+    Do nothing if the email belongs to no client, or to a client without a password. The queue redelivers a failed
+    message after that period.
+    """
+    workspace_id, claim = message
+    email = storage.find(clients.EmailRow, clients.email_key(workspace_id, "").partition, claim)
+    row = clients.find_owner(workspace_id, email)
     client = row.open() if row else {}
-    if row is None or not recipients.has_address(client) or not notifier.is_active(workspace_id):
+    if row is None or not client.get("dashboardPassword"):
+        return
+    try:
+        session_store.count_link(workspace_id, row.client_id)
+    except session_store.TooManyAttempts:
+        return
+    _send(row, client, one_time_links.RESET)
+
+
+def _send(row: ClientRow, client: Document, purpose: str) -> None:
+    workspace_id = row.workspace
+    if not recipients.has_address(client) or not notifier.is_active(workspace_id):
         return
     if not allowance.take(workspace_id):
         _log.warning("A workspace has used up its daily email allowance, so a link was not sent: %s", workspace_id)

@@ -1,0 +1,111 @@
+"""The profile page: a person's own name, photo, notifications and password, and their sessions."""
+
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.clients import store as clients
+from chalicelib.extensions.console import calls, fields, guard, pages, session_store, sessions, settings
+from chalicelib.extensions.console.calls import commit_now
+from chalicelib.extensions.console.fields import TEXT, Field
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.notifications import preferences, recipients
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
+from chalicelib.storage import Document
+
+_CLIENT = "/v2/clients/{client_id}"
+_FIELDS = (Field("name", TEXT), Field("squarePhotoURL", TEXT))
+_CURRENT, _PASSWORD = "currentPassword", "dashboardPassword"
+
+
+@signed_in(sessions.ACCOUNT)
+def read_account(session: Session) -> Response:
+    """Show the person's own profile."""
+    return _page(session)
+
+
+@signed_in(sessions.ACCOUNT)
+def save_account(session: Session) -> Response:
+    """Save the person's own name, photo and notification settings, and nothing else."""
+    client_id, sent = _client_id(session), guard.form()
+    client, _ = calls.read(_CLIENT, client_id=client_id)
+    own = _fields(client).fields
+    values = fields.submitted_values(own, sent)
+    change, choice = fields.change(own, client, values), "on" if sent.get("notify") else ""
+    # Unknown settings are kept unless the person changes them.
+    if preferences.by_email(client) != bool(choice):
+        change |= settings.NOTIFICATIONS[choice]
+    try:
+        # Require that the client exists. Otherwise, the operation would recreate a deleted client.
+        commit_now(lambda: calls.send("POST", _CLIENT, change, "*", client_id=client_id))
+    except (errors.Invalid, errors.TooLarge) as error:
+        return _page(session, error, values)
+    sessions.clear_cache()
+    return pages.saved(session.workspace_id, sessions.ACCOUNT, "true")
+
+
+@signed_in(sessions.ACCOUNT)
+def save_password(session: Session) -> Response:
+    """Set the person's own password, which ends all their sessions, and start a new session for this browser.
+
+    A wrong current password counts as a failed sign-in.
+    """
+    client_id, sent = _client_id(session), guard.form()
+    client, password = clients.read(session.workspace_id, client_id), sent.get(_PASSWORD, "")
+    tag = f'"{client.version_tag}"'
+    try:
+        if not sessions.check_password(session.workspace_id, client.open(), sent.get(_CURRENT, ""), guard.address()):
+            raise guard.form_error(session, _CURRENT)
+        if sent.get(_CURRENT) == password:
+            raise guard.form_error(session, f"{_PASSWORD}.same")
+        commit_now(lambda: calls.send("POST", _CLIENT, {_PASSWORD: password}, tag, client_id=client_id))
+    except errors.ApiError as error:
+        return _page(session, error)
+    issued = sessions.restart(session, password)
+    response = pages.saved(session.workspace_id, sessions.ACCOUNT, "password")
+    if issued:
+        response.headers["Set-Cookie"] = _cookie(session, issued.token, session_store.LIFETIME)
+    return response
+
+
+@signed_in(sessions.ACCOUNT)
+def sign_out_everywhere(session: Session) -> Response:
+    """End all sessions of the person, including this one."""
+    client_id = _client_id(session)
+    commit_now(lambda: sessions.stage_sign_out(clients.read(session.workspace_id, client_id)))
+    sessions.clear_cache()
+    return pages.redirect(f"/{session.workspace_id}", _cookie(session, "", 0))
+
+
+def _client_id(session: Session) -> str:
+    if session.client_id is None:
+        raise errors.Forbidden("A workspace key has no profile.")
+    return session.client_id
+
+
+def _fields(client: Document) -> fields.FieldsThatFit:
+    return fields.fields_that_fit(_FIELDS, client, settings.MAX_FORM_BYTES)
+
+
+def _cookie(session: Session, token: str, seconds: int) -> str:
+    return pages.cookie(sessions.COOKIE, session.workspace_id, token, seconds)
+
+
+def _page(session: Session, error: errors.ApiError | None = None, values: dict[str, Any] | None = None) -> Response:
+    client_id, client = session.client_id, session.client
+    displayed = _fields(client)
+    return guard.form_page(
+        session,
+        "account.html",
+        sessions.ACCOUNT,
+        error,
+        values={**fields.values(displayed.fields, client), **(values or {})},
+        left_out=displayed.left_out,
+        is_notified=preferences.by_email(client),
+        problem=recipients.problem(session.workspace_id, client_id, client) if client_id else None,
+        saved=current_request.query_value("saved"),
+        started_at=int(session.row.created_at),
+        ends_at=session.row.ends_at,
+    )

@@ -1,0 +1,51 @@
+"""The page on which a person who has forgotten the password requests an email with a one-time link.
+
+It needs no session. Its response is the same for every email, because the request only sends a queue message, and the
+function that sends emails looks up the client.
+"""
+
+from chalice.app import Response
+
+from chalicelib import storage
+from chalicelib.clients import store as clients
+from chalicelib.extensions.console import guard, pages, session_store, sessions
+from chalicelib.extensions.console.notifications import mail_settings
+from chalicelib.workspaces import store as workspaces
+
+
+def read_form(workspace: str) -> Response:
+    """Ask for the person's email."""
+    return _page(workspace)
+
+
+def request_link(workspace: str) -> Response:
+    """Request an email with a link, and show the same page for every email. Unknown workspaces cause no writes."""
+
+    def run() -> Response:
+        guard.require_own_site()
+        email = guard.form().get("email", "")
+        (known,) = storage.find_many([workspaces.key(workspace)])
+        if known is not None and mail_settings.are_complete():
+            session_store.count_link_request(workspace, email, sessions.network_of(guard.address()))
+            _send(workspace, email)
+        return _page(workspace, is_done=True)
+
+    return guard.with_error_page(run, guard.language_of(None))
+
+
+def _send(workspace_id: str, email: str) -> None:
+    from chalicelib.extensions.console import queue
+
+    claim = clients.email_key(workspace_id, email).sort or ""
+    queue.send(workspace_id, [queue.SendResetLink(workspace_id, claim)])
+
+
+def _page(workspace: str, is_done: bool = False) -> Response:
+    return pages.page(
+        "forgot_password.html",
+        guard.language_of(None),
+        session=None,
+        workspace=workspace,
+        is_done=is_done,
+        sends_mail=mail_settings.are_complete(),
+    )

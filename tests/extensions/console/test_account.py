@@ -1,0 +1,145 @@
+"""The profile page: a person changes only their own record and password, and ends only their own sessions."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from chalicelib.extensions.console import session_store, sessions
+from chalicelib.extensions.console.session_store import MAX_ATTEMPTS
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Answer, Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.moto_tables import snapshot
+
+NEW, EMAIL = "battery staple", "bo@acme.test"
+PHOTO = "https://acme.test/bo.jpg"
+
+
+@pytest.fixture
+def signed_in(browser: Browser) -> Browser:
+    """Return the client's browser, which is signed in."""
+    browser.start_session(email=EMAIL, password=PASSWORD)
+    return browser
+
+
+def another(browser: Browser) -> Browser:
+    """Return another browser of the same person, which is signed in."""
+    other = Browser(browser.home.rpartition("/")[2])
+    other.start_session(email=EMAIL, password=PASSWORD)
+    return other
+
+
+def is_signed_in(browser: Browser) -> bool:
+    sessions.clear_cache()
+    return browser._send("GET", f"{browser.home}/account", None, {}).status == 200
+
+
+def change_password(browser: Browser, current: str = PASSWORD, new: str = NEW) -> Answer:
+    """Submit the form for the password."""
+    fields = {"currentPassword": current, "dashboardPassword": new}
+    return browser.submit(browser.open("/account"), "/account/password", fields)
+
+
+def test_a_person_changes_their_name_and_photo_and_nothing_else(signed_in: Browser, workspace_api: Api) -> None:
+    before = workspace_api.get("/v2/clients/bo").data
+    forged = {"isOrgAdmin": "on", "email": "x@acme.test", "orgId": "rival", "canAccess": "/settings"}
+    fields = {"name": "Bo V.", "squarePhotoURL": PHOTO, "dashboardPassword": NEW, **forged}
+    page = signed_in.submit(signed_in.open("/account"), "/account", fields)
+    assert "Saved." in page.text and 'value="Bo V."' in page.text and PHOTO in page.text
+    assert workspace_api.get("/v2/clients/bo").data == {**before, "name": "Bo V.", "squarePhotoURL": PHOTO}
+
+
+def test_a_form_without_changes_writes_nothing(signed_in: Browser) -> None:
+    page, before = signed_in.open("/account"), snapshot()
+    assert "Saved." in signed_in.submit(page, "/account", {"name": "Bo de Vries", "squarePhotoURL": ""}).text
+    assert snapshot() == before
+
+
+def test_a_password_needs_the_current_one(signed_in: Browser, workspace_api: Api) -> None:
+    for current in ("wrong", "", NEW):
+        answer = change_password(signed_in, current)
+        assert (answer.status, 'id="wrong-currentPassword"' in answer.text) == (400, True)
+        assert NEW not in answer.text and (not current or f'value="{current}"' not in answer.text)
+    assert workspace_api.get("/v2/clients/bo").data["dashboardPassword"] == PASSWORD
+
+
+def test_a_new_password_ends_all_other_sessions(signed_in: Browser, workspace_api: Api) -> None:
+    other, earlier = another(signed_in), signed_in.cookie
+    assert "The password is changed." in change_password(signed_in).text
+    assert workspace_api.get("/v2/clients/bo").data["dashboardPassword"] == NEW
+    assert [is_signed_in(one) for one in (signed_in, other)] == [True, False]
+    other.cookie = earlier
+    assert not is_signed_in(other)
+
+
+@pytest.mark.parametrize(("new", "text"), [("short", "at least 8"), (PASSWORD, "Choose another one"), ("", "at least")])
+def test_a_password_must_be_new_and_follow_the_rules(new: str, text: str, signed_in: Browser) -> None:
+    page = change_password(signed_in, new=new)
+    assert (page.status, 'id="wrong-dashboardPassword"' in page.text, text in page.text) == (400, True, True)
+    assert is_signed_in(signed_in)
+
+
+def test_a_stolen_session_cannot_guess_the_password(signed_in: Browser) -> None:
+    # The sign-in was the first attempt.
+    statuses = [change_password(signed_in, f"guess {number}").status for number in range(MAX_ATTEMPTS)]
+    assert statuses == [400] * (MAX_ATTEMPTS - 1) + [429]
+    assert change_password(signed_in).status == 429
+    assert is_signed_in(signed_in)
+
+
+def test_wrong_passwords_count_as_failures_of_the_address(signed_in: Browser) -> None:
+    for _ in range(session_store.MAX_FAILURES - 1):
+        session_store.count_failure("127.0.0.1")
+    assert [change_password(signed_in, "wrong").status for _ in range(2)] == [400, 429]
+
+
+def test_a_password_is_changed_once_by_concurrent_requests(signed_in: Browser, workspace_api: Api) -> None:
+    page = signed_in.open("/account")
+    new = [f"battery staple {number}" for number in range(4)]
+
+    def send(password: str) -> int:
+        browser = Browser(signed_in.home.rpartition("/")[2])
+        browser.cookie = signed_in.cookie
+        fields = {"currentPassword": PASSWORD, "dashboardPassword": password}
+        return browser.submit(page, "/account/password", fields).status
+
+    with ThreadPoolExecutor(4) as pool:
+        statuses = [*pool.map(send, new)]
+    stored = workspace_api.get("/v2/clients/bo").data["dashboardPassword"]
+    assert stored in new and statuses[new.index(stored)] == 200
+
+
+def test_sign_out_everywhere_ends_every_session(signed_in: Browser, workspace_api: Api) -> None:
+    other, before = another(signed_in), workspace_api.get("/v2/clients/bo").data
+    page = signed_in.submit(signed_in.open("/account"), "/account/sign-out", {})
+    assert 'name="password"' in page.text and signed_in.cookie.endswith("=")
+    assert not is_signed_in(other)
+    assert workspace_api.get("/v2/clients/bo").data == before
+    assert is_signed_in(another(signed_in))
+
+
+def test_sign_out_everywhere_leaves_the_sessions_of_others(signed_in: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/kim", {"orgId": "acme", "email": "kim@acme.test", "dashboardPassword": PASSWORD})
+    kim = Browser(signed_in.home.rpartition("/")[2])
+    kim.start_session(email="kim@acme.test", password=PASSWORD)
+    signed_in.submit(signed_in.open("/account"), "/account/sign-out", {})
+    assert is_signed_in(kim)
+
+
+def test_a_later_change_through_the_api_keeps_sessions_ended(signed_in: Browser, workspace_api: Api) -> None:
+    other = another(signed_in)
+    signed_in.submit(signed_in.open("/account"), "/account/sign-out", {})
+    workspace_api.post("/v2/clients/bo", {"name": "Bo"})
+    assert not is_signed_in(other)
+
+
+def test_an_operator_has_no_profile(workspace: NewWorkspace, workspace_api: Api) -> None:
+    operator = Browser(workspace.workspace_id)
+    operator.start_session(key=workspace.workspace_key)
+    page = operator.open("/account")
+    assert "has no profile" in page.text and page.text.count("<form") == 1
+    form, before = {"form": page.text.split('name="form" value="')[1].split('"')[0]}, snapshot()
+    for path in ("/account", "/account/password", "/account/sign-out"):
+        assert operator.post(path, form).status == 403
+    assert snapshot() == before
