@@ -5,6 +5,7 @@ administrator's permissions before each operation: they may change only their or
 members in their forms.
 """
 
+from contextlib import suppress
 from typing import Any
 
 from chalice.app import Response
@@ -73,6 +74,17 @@ def save_organisation(session: Session, org_id: str) -> Response:
     # The API warns about missing agents.
     saved = "unknown_agents" if answer.get("warnings") else "saved"
     return pages.saved(session.workspace_id, f"/settings/orgs/{org_id}", saved)
+
+
+@signed_in("/settings")
+def delete_organisation(session: Session, org_id: str) -> Response:
+    """Delete an organisation as an operator. Its agents and people stay, but its people see no agents any more."""
+    if session.client_id is not None:
+        raise errors.Forbidden("Only operators can delete an organisation.")
+    with suppress(errors.NotFound):  # the form has been submitted twice
+        commit_now(lambda: calls.send("DELETE", "/v3/orgs/{org_id}", None, org_id=org_id))
+    sessions.clear_cache()
+    return pages.saved(session.workspace_id, "/settings", "organisation_deleted")
 
 
 def _fields(session: Session, organisation: Document) -> fields.FieldsThatFit:

@@ -54,7 +54,7 @@ REASONS = {
 MISSING = {
     f"DELETE {_CONVO}", f"GET {_CONVO}/export", f"GET {_CONVOS}/export",
     f"PATCH {_CONVO}/messages/{{message_id}}", f"DELETE {_CONVO}/messages/{{message_id}}",
-    "PATCH /v3/leads/{lead_id}", "DELETE /v3/leads/{lead_id}", "DELETE /v3/orgs/{org_id}",
+    "PATCH /v3/leads/{lead_id}", "DELETE /v3/leads/{lead_id}",
     "GET /v3/tools/{tool_id}/versions", "GET /v3/tools/{tool_id}/versions/{number}",
     "POST /v3/tools/{tool_id}/versions/{number}/restore",
     "GET /v3/workspace", "PATCH /v3/workspace",

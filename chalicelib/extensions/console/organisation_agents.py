@@ -1,0 +1,83 @@
+"""The page on which operators choose an organisation's agents from a list that can be searched."""
+
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib.extensions.console import calls, guard, pages, rights, sessions, template_filters
+from chalicelib.extensions.console.calls import commit_now, query_string
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
+from chalicelib.storage import Document
+
+_PATH = "/v2/orgs/{org_id}"
+_AGENTS = "widgetIDs"
+# The fields of the form: each agent that the page lists, and whether it is checked.
+_LISTED, _CHECKED = "listed.", "agent."
+_PAGE_SIZE = 50
+
+
+@signed_in("/settings")
+def read_agents(session: Session, org_id: str) -> Response:
+    """List the organisation's agents, and the agents that match a search, with a check box for each."""
+    rights.require_operator(session)
+    organisation, _ = calls.read(_PATH, org_id=org_id)
+    query = {name: current_request.query_value(name) for name in ("q", "page", "cursor")}
+    found, position = _search(query)
+    own = {} if query["q"] or query["page"] or query["cursor"] else _own(org_id)
+    chosen = organisation.get(_AGENTS) or []
+    return guard.page(
+        session,
+        "organisation_agents.html",
+        "/settings",
+        organisation=organisation,
+        titles={**own, **found},
+        chosen=chosen,
+        query=query,
+        following=query_string({"q": query["q"], **position}) if position else None,
+        saved=current_request.query_value("saved"),
+    )
+
+
+@signed_in("/settings")
+def save_agents(session: Session, org_id: str) -> Response:
+    """Add the checked agents to the organisation, and remove the listed agents that are not checked.
+
+    Agents that the page did not list keep their place, so people who save different pages do not undo each other.
+    """
+    rights.require_operator(session)
+    sent = guard.form()
+    listed, checked = ({value for name, value in sent.items() if name.startswith(one)} for one in (_LISTED, _CHECKED))
+
+    def save() -> None:
+        organisation, tag = calls.read(_PATH, org_id=org_id)
+        before = organisation.get(_AGENTS) or []
+        kept = [one for one in before if one not in listed or one in checked]
+        agent_ids = [*kept, *sorted(checked - {*before})]
+        if agent_ids != before:
+            body = {"name": organisation["name"], _AGENTS: agent_ids}
+            calls.send("POST", _PATH, body, tag, org_id=org_id)
+
+    commit_now(save)
+    sessions.clear_cache()
+    return pages.saved(session.workspace_id, f"/settings/orgs/{org_id}/agents", "true")
+
+
+def _own(org_id: str) -> dict[str, str]:
+    page = calls.get("/v3/orgs/{org_id}/agents", {"limit": _PAGE_SIZE}, org_id=org_id)
+    return _titles(page["data"])
+
+
+def _search(query: dict[str, str | None]) -> tuple[dict[str, str], Document]:
+    """Return the titles of a page of matching agents, and the query of the next page, which is empty at the end."""
+    sent = {"search": query["q"], "page": query["page"], "cursor": query["cursor"], "limit": _PAGE_SIZE}
+    page = calls.get("/v3/agents/search", sent)
+    if not page["hasMore"]:
+        return _titles(page["agents"]), {}
+    cursor = page.get("nextCursor")
+    return _titles(page["agents"]), {"cursor": cursor} if cursor else {"page": page["page"] + 1}
+
+
+def _titles(agents: list[Any]) -> dict[str, str]:
+    return {agent["ID"]: template_filters.agent_title(agent) for agent in agents}

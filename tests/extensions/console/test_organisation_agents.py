@@ -1,0 +1,87 @@
+"""Operators choose an organisation's agents, and delete organisations."""
+
+import re
+
+import pytest
+
+from tests.api import Answer, Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+
+PAGE = "/settings/orgs/acme/agents"
+BOX = re.compile(r'name="(agent\.\d+)" type="checkbox" value="([^"]*)"( checked)?')
+
+
+def boxes(page: Answer) -> dict[str, str]:
+    """Return the value of each check box that a browser would send for an unchanged form."""
+    return {name: agent_id for name, agent_id, checked in BOX.findall(page.text) if checked}
+
+
+def box_of(page: Answer, agent_id: str) -> dict[str, str]:
+    """Return the field that a browser sends for an agent's checked box."""
+    return {name: value for name, value, _ in BOX.findall(page.text) if value == agent_id}
+
+
+def chosen(api: Api) -> list[str]:
+    agent_ids: list[str] = api.get("/v2/orgs/acme").data["widgetIDs"]
+    return agent_ids
+
+
+def test_agents_are_chosen_by_their_titles(operator: Browser, workspace_api: Api) -> None:
+    page = operator.open(PAGE)
+    assert [*boxes(page).values()] == ["support"]
+    assert "Support" in page.text and "Other" in page.text
+    saved = operator.submit(page, PAGE, {**boxes(page), **box_of(page, "other")})
+    assert "Saved." in saved.text and chosen(workspace_api) == ["support", "other"]
+    operator.submit(saved, PAGE, box_of(saved, "other"))
+    assert chosen(workspace_api) == ["other"]
+
+
+def test_a_search_changes_only_what_it_lists(operator: Browser, workspace_api: Api) -> None:
+    page = operator.open(f"{PAGE}?q=oth")
+    assert [value for _, value, _ in BOX.findall(page.text)] == ["other"]
+    operator.submit(page, PAGE, box_of(page, "other"))
+    assert chosen(workspace_api) == ["support", "other"]
+    operator.submit(operator.open(f"{PAGE}?q=oth"), PAGE, {})
+    assert chosen(workspace_api) == ["support"]
+    assert "No agents match." in operator.open(f"{PAGE}?q=nothing").text
+
+
+def test_a_change_by_someone_else_is_kept(operator: Browser, workspace_api: Api) -> None:
+    page = operator.open(f"{PAGE}?q=oth")
+    workspace_api.post("/v2/agents/third", {"title": "Third"})
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support", "third"]})
+    operator.submit(page, PAGE, box_of(page, "other"))
+    assert chosen(workspace_api) == ["support", "third", "other"]
+
+
+def test_all_agents_can_be_reached(operator: Browser, workspace_api: Api) -> None:
+    for number in range(60):
+        workspace_api.post(f"/v2/agents/agent-{number}", {"title": f"Agent {number}"})
+    seen, page = set[str](), operator.open(PAGE)
+    while True:
+        seen |= {value for _, value, _ in BOX.findall(page.text)}
+        following = re.search(r'class="button second" href="[^"]*/agents(\?[^"]*)">More', page.text)
+        if not following:
+            break
+        page = operator.open(PAGE + following[1].replace("&amp;", "&"))
+    assert len(seen) == 62
+
+
+@pytest.mark.parametrize("path", ["agents", "delete"])
+def test_only_operators_change_the_agents_or_delete(path: str, browser: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    form = re.findall('name="form" value="([^"]*)"', browser.open("/settings/orgs/acme").text)[0]
+    assert browser.post(f"/settings/orgs/acme/{path}", {"form": form}).status == 403
+    assert "/delete" not in browser.open("/settings/orgs/acme").text
+    assert workspace_api.get("/v2/orgs/acme").status == 200
+
+
+def test_an_organisation_is_deleted_after_a_question(operator: Browser, workspace_api: Api) -> None:
+    page = operator.open("/settings/orgs/acme")
+    assert "Its agents and people stay" in page.text
+    for _ in range(2):
+        assert "The organisation is deleted." in operator.submit(page, "/orgs/acme/delete", {}).text
+    assert workspace_api.get("/v2/orgs/acme").status == 404
+    assert workspace_api.get("/v2/clients/bo").status == 200
