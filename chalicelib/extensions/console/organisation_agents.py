@@ -24,7 +24,7 @@ def read_agents(session: Session, org_id: str) -> Response:
     rights.require_operator(session)
     organisation, _ = calls.read(_PATH, org_id=org_id)
     query = {name: current_request.query_value(name) for name in ("q", "page", "cursor")}
-    found, position = _search(query)
+    matching, position = _search(query)
     own = {} if query["q"] or query["page"] or query["cursor"] else _own(org_id)
     chosen = organisation.get(_AGENTS) or []
     return guard.page(
@@ -32,7 +32,7 @@ def read_agents(session: Session, org_id: str) -> Response:
         "organisation_agents.html",
         "/settings",
         organisation=organisation,
-        titles={**own, **found},
+        titles={**own, **matching},
         chosen=chosen,
         query=query,
         following=query_string({"q": query["q"], **position}) if position else None,
