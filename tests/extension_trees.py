@@ -152,9 +152,10 @@ def _copy(tree: Path, extensions: frozenset[str]) -> None:
     for path in map(Path, filter(None, listed.split("\0"))):
         in_folder = path.is_relative_to(_FOLDER) and len(path.relative_to(_FOLDER).parts) > 1
         if (_ROOT / path).exists() and not (in_folder and path.relative_to(_FOLDER).parts[0] not in extensions):
-            (tree / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(_ROOT / path, tree / path)
-            shutil.copymode(_ROOT / path, tree / path)
+            # Python and pytest use the copied bytecode, because `copy2` keeps the modification times of the sources.
+            for file in (path, *_bytecode(path)):
+                (tree / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(_ROOT / file, tree / file)
     # Create a Git repository, because some tests list the files that Git tracks.
     subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
     subprocess.run(["git", "add", "-A"], cwd=tree, check=True)
@@ -163,6 +164,12 @@ def _copy(tree: Path, extensions: frozenset[str]) -> None:
     for environment in _ENVIRONMENTS:
         if (_ROOT / environment).exists():
             (tree / environment).symlink_to(_ROOT / environment)
+
+
+def _bytecode(path: Path) -> Iterator[Path]:
+    """Yield the paths of a module's bytecode, which exists if a run in this tree has imported the module."""
+    for file in (_ROOT / path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+        yield file.relative_to(_ROOT)
 
 
 if __name__ == "__main__":
