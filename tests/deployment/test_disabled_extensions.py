@@ -8,7 +8,7 @@ import sys
 from collections.abc import Collection
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -41,7 +41,7 @@ each_set = pytest.mark.parametrize(
 # `make test-long` builds the others.
 _WITH_PACKAGES = ("console", "erasures", "reports")
 each_package = pytest.mark.parametrize(
-    "names",
+    "built",
     [
         pytest.param((), id="no extension"),
         *(
@@ -51,11 +51,20 @@ each_package = pytest.mark.parametrize(
             for name in present()
         ),
     ],
+    indirect=True,
+    scope="module",
 )
 # An index that is read only by the command `infra.cams workspace delete`.
 _INDEX_OF_THE_OPERATOR = "idempotency/index/by_workspace"
 _KEY = "vendor.sha256"
 each_extension = pytest.mark.parametrize("name", present())
+
+
+class Built(NamedTuple):
+    """The extensions of a package, and the directory in which it is staged."""
+
+    names: Collection[str]
+    directory: Path
 
 
 def others(name: str) -> list[str]:
@@ -163,10 +172,10 @@ def test_the_resources_of_an_extension_are_gone_and_no_other(name: str) -> None:
 
 @whole
 @each_package
-def test_no_byte_in_the_package(names: tuple[str, ...], package: set[str], tmp_path: Path) -> None:
-    build.stage(tmp_path, wheels.THIS_MACHINE, extensions=names)
-    missing = package - files(tmp_path)
-    assert files(tmp_path) < package
+def test_no_byte_in_the_package(built: Built, package: set[str]) -> None:
+    names, shipped = built.names, files(built.directory)
+    missing = package - shipped
+    assert shipped < package
     folders = tuple(f"chalicelib/extensions/{name}/" for name in present() if name not in names)
     assert {path for path in package if path.startswith(folders)} == {
         path for path in missing if not path.startswith("vendor/")
@@ -178,16 +187,23 @@ def test_no_byte_in_the_package(names: tuple[str, ...], package: set[str], tmp_p
 
 @whole
 @each_package
-def test_no_operation_of_a_service_in_the_package(names: tuple[str, ...], tmp_path: Path) -> None:
-    build.stage(tmp_path, wheels.THIS_MACHINE, extensions=names)
-    data = tmp_path / "vendor" / "botocore" / "data"
-    has_console, has_erasures = "console" in names, "erasures" in names
+def test_no_operation_of_a_service_in_the_package(built: Built) -> None:
+    data = built.directory / "vendor" / "botocore" / "data"
+    has_console, has_erasures = "console" in built.names, "erasures" in built.names
     services = {path.name for path in data.iterdir() if path.is_dir()}
     assert services == {"dynamodb", "kms", "sqs"} | ({"ses"} if has_console else set())
     (kms,) = (data / "kms").glob("*/service-2.json")
     assert json.loads(kms.read_text())["operations"].keys() == {"Decrypt"} | ({"Sign"} if has_erasures else set())
     partitions = json.loads((data / "endpoints.json").read_text())["partitions"]
     assert any("email" in partition["services"] for partition in partitions) == has_console
+
+
+@pytest.fixture(scope="module")
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Build the package with these extensions, once for both tests."""
+    directory = tmp_path_factory.mktemp("built")
+    build.stage(directory, wheels.THIS_MACHINE, extensions=request.param)
+    return Built(request.param, directory)
 
 
 @pytest.fixture(scope="module")
