@@ -46,6 +46,7 @@ class Client(WireModel):
     dashboardPassword: Annotated[Password | None, SECRET] = None
     canAccess: OptionalTexts = None
     isOrgAdmin: OptionalFlag = None
+    disabled: OptionalFlag = None
     notificationsSettings: NotificationsSettings | None = None
 
 

@@ -19,8 +19,7 @@ _NO_CLIENT = "#"  # neither an identifier nor a hash
 class ClientRow(storage.AuthoredRow, DocumentRow):
     """A client. Its document contains the writable members of the wire model.
 
-    `created` is a ULID from the first write. It distinguishes a client from a later client with the same id. Clients
-    that were created before the console had sessions lack it. `signed_out` changes when all sessions become invalid.
+    `created` is the ULID of the first write, and `signed_out` changes when all sessions end. Both may be absent.
     """
 
     class Meta:

@@ -25,5 +25,6 @@ def list_colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
     named = [
         (colleague["ID"], truncate(display_name(colleague, "name", "email", "ID"), MAX_NAME))
         for colleague in colleagues
+        if not colleague.get("disabled")
     ]
     return sorted(named, key=lambda pair: pair[1].casefold()), bool(following)

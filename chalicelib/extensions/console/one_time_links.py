@@ -77,7 +77,12 @@ def read(workspace_id: str, token: str) -> Link:
         else None
     )
     document = client.open() if client else {}
-    if row is None or client is None or not hmac.compare_digest(row.proof, _proof(token, client, document)):
+    if (
+        row is None
+        or client is None
+        or document.get("disabled")
+        or not hmac.compare_digest(row.proof, _proof(token, client, document))
+    ):
         raise InvalidLink()
     return Link(row, client, document)
 

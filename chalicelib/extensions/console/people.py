@@ -30,7 +30,7 @@ from chalicelib.storage import Document
 _PATH = "/v2/clients/{client_id}"
 _FIELDS = (Field("name", TEXT), Field("email", TEXT))
 # Clients cannot change their own permissions, because the last administrator could lock out the organisation.
-_RIGHTS = (Field("isOrgAdmin", FLAG),)
+_RIGHTS = (Field("isOrgAdmin", FLAG), Field("disabled", FLAG))
 _NOTIFY, _PASSWORD, _ACCESS = "notify", "dashboardPassword", "canAccess"
 # The members without which a client cannot sign in.
 _SIGN_IN = ("email", _PASSWORD)
@@ -137,7 +137,7 @@ def _send_link(session: Session, client: Document) -> Response:
 
 
 def _gets_links(client: Document) -> bool:
-    return mail_settings.are_complete() and recipients.has_address(client)
+    return mail_settings.are_complete() and recipients.can_receive(client)
 
 
 def _require_new(session: Session, org_id: str, client: Document) -> None:

@@ -176,11 +176,11 @@ def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password:
 
 
 def _is_password(password: str, client: Document) -> bool:
-    """Return whether this is the client's password. No text is the password of a client without one."""
+    """Return whether this is the client's password. No text is the password of a disabled client, or without one."""
     expected = client.get("dashboardPassword") or ""
     # Digests have the same length for every password, so the comparison takes the same time.
     is_right = hmac.compare_digest(tokens.fingerprint(password), tokens.fingerprint(expected))
-    return bool(expected) and is_right
+    return bool(expected) and is_right and not client.get("disabled")
 
 
 def _sign_in_with_key(workspace_id: str, key: str) -> NewCredential:
@@ -243,8 +243,12 @@ def _read(token_hash: str, token: str) -> Session | None:
         return Session(row, token, {}, {}) if is_valid else None
     client = clients.find(row.workspace, row.client_id)
     document = client.open() if client else {}
-    if client is None or not hmac.compare_digest(
-        session_store.proof(token, session_store.sign_in_data(client, document)), row.proof or ""
+    if (
+        client is None
+        or document.get("disabled")
+        or not hmac.compare_digest(
+            session_store.proof(token, session_store.sign_in_data(client, document)), row.proof or ""
+        )
     ):
         return None
     return Session(row, token, document, session_store.organisation_of(row.workspace, document))

@@ -162,3 +162,26 @@ def test_the_daily_allowance_limits_invitations(
         invite(operator, email=email)
     mailing.run(60)
     assert len(mailing.mails) == 1
+
+
+def test_a_disabled_person_gets_no_link_and_uses_none(operator: Browser, mailing: Mailing, workspace_api: Api) -> None:
+    page = operator.open("/settings/orgs/acme/clients/bo")
+    operator.submit(page, "/clients/bo", {"action": "invite"})
+    mailing.run(60)
+    link = link_of(mailing)
+    fields = {"name": "Bo", "email": "bo@acme.test", "disabled": "on"}
+    pages = dict.fromkeys(re.findall(r'name="(canAccess\.[^"]*)"', page.text), "on")
+    assert "Disabled" in operator.submit(page, "/clients/bo", {**fields, **pages}).text
+    assert workspace_api.get("/v2/clients/bo").data["disabled"] is True
+    assert Api().get(link).status == 404
+    operator.submit(page, "/clients/bo", {"action": "invite"})
+    mailing.run(60)
+    assert len(mailing.mails) == 1
+    assert 'value="invite"' not in operator.open("/settings/orgs/acme/clients/bo").text
+
+
+def test_a_disabled_person_is_no_choice_for_a_conversation(operator: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/agents/support/interact/ann/state", {"metadata": {"state": "requested_chat"}})
+    assert '<option value="bo"' in operator.open("/convos/support/ann").text
+    workspace_api.post("/v2/clients/bo", {"disabled": True})
+    assert '<option value="bo"' not in operator.open("/convos/support/ann").text

@@ -176,3 +176,15 @@ def test_what_no_view_answers_is_a_page_that_leads_nowhere(
     found = answer.status, answer.headers["content-type"], "location" in answer.headers, 'role="alert"' in answer.text
     assert found == (status, "text/html; charset=utf-8", False, True)
     assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+def test_a_disabled_client_cannot_sign_in_until_they_are_enabled(
+    signed_in: Browser, browser: Browser, workspace_api: Api, workspace: NewWorkspace, pass_time: PassTime
+) -> None:
+    page = Place("GET", "/console/{workspace}/overview")
+    workspace_api.post("/v2/clients/bo", {"disabled": True})
+    pass_time(auth.CACHE_SECONDS)
+    assert leads_to_sign_in(send(page, workspace.workspace_id, signed_in.cookie), workspace.workspace_id)
+    assert browser.sign_in("bo@acme.test", PASSWORD).status == 401
+    workspace_api.post("/v2/clients/bo", {"disabled": False})
+    assert browser.sign_in("bo@acme.test", PASSWORD).status == 200

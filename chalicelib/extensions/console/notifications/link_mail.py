@@ -43,7 +43,7 @@ def send_reset(message: SendResetLink) -> None:
 
 def _send(row: ClientRow, client: Document, purpose: str) -> None:
     workspace_id = row.workspace
-    if not recipients.has_address(client) or not notifier.is_active(workspace_id):
+    if not recipients.can_receive(client) or not notifier.is_active(workspace_id):
         return
     if not allowance.take(workspace_id):
         _log.warning("A workspace has used up its daily email allowance, so a link was not sent: %s", workspace_id)

@@ -67,7 +67,9 @@ def problem(workspace_id: str, client_id: str, client: Document) -> str | None:
         return None
     if not mail_settings.are_complete():
         return "stage"
-    if not has_address(client):
+    if client.get("disabled"):
+        return "disabled"
+    if not can_receive(client):
         return "address"
     if not Recipient(client_id, client, {}).page:
         return "pages"
@@ -77,9 +79,9 @@ def problem(workspace_id: str, client_id: str, client: Document) -> str | None:
     return "limit" if allowance.is_used_up(workspace_id) else None
 
 
-def has_address(client: Document) -> bool:
-    """Return whether a client has an email address to which the service can send."""
-    return bool(_ADDRESS.fullmatch(client.get("email") or ""))
+def can_receive(client: Document) -> bool:
+    """Return whether the service can send emails to a client, who has an address and is not disabled."""
+    return bool(_ADDRESS.fullmatch(client.get("email") or "")) and not client.get("disabled")
 
 
 def _with_organisations(workspace_id: str, documents: dict[str, Document]) -> list[Recipient]:
@@ -93,4 +95,4 @@ def _with_organisations(workspace_id: str, documents: dict[str, Document]) -> li
 
 def _is_notified(client: Document) -> bool:
     has_organisation = IDENTIFIER.fullmatch(client.get("orgId") or "")
-    return bool(has_address(client) and has_organisation and preferences.by_email(client))
+    return bool(can_receive(client) and has_organisation and preferences.by_email(client))
