@@ -1,6 +1,7 @@
 """The fast path behaves like plain moto, although it calls moto directly, shares backups and restores records."""
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.engine_requests import counted
-from tests.fast_moto import over_http, restore_or_create
+from tests.fast_moto import over_http, plain_moto, restore_or_create
 from tests.moto_tables import items, tables
 from tests.selection import first_case
 
@@ -83,6 +84,50 @@ def test_a_direct_answer_equals_moto_s_answer_over_http(
     monkeypatch.undo()
     with over_http():
         assert answer() == direct
+
+
+QUERIES: dict[str, dict[str, Any]] = {
+    "a partition": {"KeyConditionExpression": "#p = :p"},
+    "backwards": {"KeyConditionExpression": "#p = :p", "ScanIndexForward": False},
+    "a range": {"KeyConditionExpression": "#p = :p AND #i > :i"},
+    "a page": {"KeyConditionExpression": "#p = :p", "Limit": 1},
+    "a later page": {
+        "KeyConditionExpression": "#p = :p",
+        "ExclusiveStartKey": {"partition": {"S": "one"}, "item": {"S": "a"}},
+    },
+    "a filter": {"KeyConditionExpression": "#p = :p", "FilterExpression": "#n > :n"},
+    "nothing": {"KeyConditionExpression": "#p = :i"},
+    "an index": {"IndexName": "by_workspace", "KeyConditionExpression": "#w = :w"},
+    "an index backwards": {"IndexName": "by_workspace", "KeyConditionExpression": "#w = :w", "ScanIndexForward": False},
+    "a page of an index": {"IndexName": "by_workspace", "KeyConditionExpression": "#w = :w", "Limit": 2},
+}
+NAMES = {"#p": "partition", "#i": "item", "#n": "number", "#w": "workspace"}
+VALUES: dict[str, Any] = {":p": {"S": "one"}, ":i": {"S": "a"}, ":n": {"N": "9"}, ":w": {"S": "here"}}
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_a_query_of_some_items_equals_plain_moto_s(engine: None, query: dict[str, Any]) -> None:
+    client = storage.sdk_client("dynamodb")
+    for number, (partition, item, workspace) in enumerate(
+        product(("two", "one", "three"), ("c", "a", "b"), ("here", "there")), start=5
+    ):
+        row = {"partition": partition, "item": f"{item}{workspace}", "workspace": workspace, "agent_id": item}
+        texts = {name: {"S": text} for name, text in row.items()}
+        client.put_item(TableName="cams-agents", Item={**texts, "number": {"N": f"{number}"}})
+    client.put_item(TableName="cams-agents", Item={"partition": {"S": "one"}, "item": {"S": "other"}})
+    text = " ".join(query.get(name, "") for name in ("KeyConditionExpression", "FilterExpression"))
+    names, values = ({one: held[one] for one in held if one in text} for held in (NAMES, VALUES))
+    request = {
+        "TableName": "cams-agents",
+        **query,
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": values,
+    }
+    fast = client.query(**request)
+    with plain_moto():
+        plain = client.query(**request)
+    assert {**fast, "ResponseMetadata": None} == {**plain, "ResponseMetadata": None}
+    assert bool(fast["Items"]) == (query != QUERIES["nothing"])
 
 
 def _refuse(*_: Any) -> None:
