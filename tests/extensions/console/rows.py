@@ -97,6 +97,8 @@ ROWS: dict[Route, Row] = {
     ("POST", f"{_HOME}/settings/tokens/{{token_id}}"): Row(OPERATOR, page=f"{_HOME}/settings"),
     ("GET", f"{_HOME}/settings/new-org"): Row(OPERATOR),
     ("POST", f"{_HOME}/settings/new-org"): Row(OPERATOR, page=f"{_HOME}/settings/new-org", typed={"name": "New"}),
+    ("GET", f"{_HOME}/settings/workspace"): Row(OPERATOR, shows=False),
+    ("POST", f"{_HOME}/settings/workspace"): Row(OPERATOR, page=f"{_HOME}/settings/workspace", typed={"name": "New"}),
     ("GET", f"{_HOME}/settings/new-webhook"): Row(OPERATOR, shows=False),
     ("POST", f"{_HOME}/settings/new-webhook"): Row(OPERATOR, page=f"{_HOME}/settings/new-webhook", typed=_NEW_HOOK),
     ("GET", _HOOK): Row(OPERATOR),

@@ -57,7 +57,7 @@ MISSING = {
     "PATCH /v3/leads/{lead_id}", "DELETE /v3/leads/{lead_id}",
     "GET /v3/tools/{tool_id}/versions", "GET /v3/tools/{tool_id}/versions/{number}",
     "POST /v3/tools/{tool_id}/versions/{number}/restore",
-    "GET /v3/workspace", "PATCH /v3/workspace",
+
 }  # fmt: skip
 
 

@@ -104,3 +104,27 @@ def test_an_erasure_needs_a_person(operator: Browser) -> None:
     assert (page.status, "Enter a visitor id, an email or a phone number." in page.text) == (400, True)
     long = operator.submit(form, "/settings/erasures", {"phone": HOSTILE * 100})
     assert (long.status, 'id="wrong-phone"' in long.text, "<img" in long.text) == (400, True, False)
+
+
+def test_the_workspace_is_renamed_and_keeps_conversations_for_a_time(operator: Browser, workspace_api: Api) -> None:
+    path = "/settings/workspace"
+    page = operator.open(path)
+    asked = operator.submit(page, path, {"name": HOSTILE, "retentionDays": "90.0"})
+    assert (asked.status, 'name="confirm" type="checkbox"' in asked.text, "<img" in asked.text) == (400, True, False)
+    saved = operator.submit(asked, path, {"name": HOSTILE, "retentionDays": "90", "confirm": "on"})
+    assert "Saved." in saved.text
+    stored = workspace_api.get("/v3/workspace").data
+    assert (stored["name"], stored["retentionDays"]) == (HOSTILE, 90)
+    stale = operator.submit(page, path, {"name": "Other", "retentionDays": ""})
+    assert (stale.status, "<img" in stale.text) == (412, False)
+    operator.submit(operator.open(path), path, {"name": "Other", "retentionDays": ""})
+    assert "retentionDays" not in workspace_api.get("/v3/workspace").data
+
+
+@pytest.mark.parametrize(
+    ("name", "days", "field"), [("", "", "name"), ("x", "0", "retentionDays"), ("x", "soon", "retentionDays")]
+)
+def test_an_invalid_workspace_is_shown_again(name: str, days: str, field: str, operator: Browser) -> None:
+    path = "/settings/workspace"
+    page = operator.submit(operator.open(path), path, {"name": name, "retentionDays": days})
+    assert (page.status, f'id="wrong-{field}"' in page.text) == (400, True)

@@ -46,7 +46,8 @@ def fill(run: Run) -> None:
     ask(run, "POST", "/v2/agents/support", {"title": f"{ALL} {LONG}", "description": ALL})
     ask(run, "PATCH", "/v3/agents/support", {"agent": _agent()})
     ask(run, "POST", "/v3/agents/support/tools", {"tool": _tool()})
-    ask(run, "POST", "/v3/webhooks", {"webhook": {**_WEBHOOK, "description": f"{ALL} {LONG}"}})
+    webhook = ask(run, "POST", "/v3/webhooks", {"webhook": {**_WEBHOOK, "description": f"{ALL} {LONG}"}})["data"]
+    ask(run, "POST", f"/v3/webhooks/{webhook['id']}/test")
     ask(run, "POST", "/v3/tokens", {"token": {"name": ALL[:200]}})
     for org_id, email, layout in (("acme", EMAIL, "vertical"), ("top", EMAIL_AT_THE_TOP, "horizontal")):
         organisation = {"name": f"{LONG} {ALL}", "widgetIDs": ["support"], "dashboardLayout": layout}

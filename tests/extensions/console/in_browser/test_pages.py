@@ -36,6 +36,19 @@ OTHER_PAGES = (
     "/account",
 )
 PAGES = (*pages.NAVIGATION, *OTHER_PAGES)
+OPERATOR_PAGES = (
+    "/agents",
+    "/agents/support/try",
+    "/settings",
+    "/settings/new-org",
+    "/settings/orgs/acme",
+    "/settings/orgs/acme/agents",
+    "/settings/orgs/acme/clients/acme",
+    "/settings/usage",
+    "/settings/audit",
+    "/settings/erasures",
+)
+VIEW = "form:has([value=view]) button"
 _STOPS = "a[href], button, input:not([type=hidden]), select, textarea, summary"
 _FOCUS = """
 const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
@@ -174,15 +187,24 @@ def test_what_operators_see_passes_the_same_checks(stranger: Person) -> None:
     stranger.find("summary").click()
     stranger.fill("key", stranger.run.credentials["workspace_key"])
     stranger.leave(stranger.driver.find_elements("css selector", "details button")[0])
-    for path in ("/agents", "/agents/support/try", "/settings", "/settings/new-org", "/settings/orgs/acme"):
+    for path in OPERATOR_PAGES:
         for scheme in ("light", "dark"):
             stranger.open(path)
             check(stranger, scheme)
         assert unescaped_elements(stranger) == [None]
+        check_width(path, stranger)
     stranger.open("/settings")
-    stranger.leave(stranger.driver.find_elements("css selector", "a[href*='/webhooks/']")[0])
-    check(stranger, "light")
-    assert unescaped_elements(stranger) == [None]
+    for link in ("/webhooks/", "/deliveries/"):
+        stranger.leave(stranger.driver.find_elements("css selector", f"a[href*='{link}']")[0])
+        check(stranger, "light")
+        assert unescaped_elements(stranger) == [None]
+    for page, button in (("/agents/support", "[action$='/key'] button"), ("/settings/orgs/acme/clients/acme", VIEW)):
+        stranger.open(page)
+        stranger.leave(stranger.find(button))
+        check(stranger, "dark")
+        assert unescaped_elements(stranger) == [None]
+    stranger.leave(stranger.find(".viewing button"))
+    assert stranger.driver.current_url.endswith("/settings/orgs/acme/clients/acme")
 
 
 @whole

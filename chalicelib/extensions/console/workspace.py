@@ -1,0 +1,66 @@
+"""The page on which operators change the workspace: its name, and how long conversations are kept."""
+
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.extensions.console import calls, fields, guard, pages, rights, settings
+from chalicelib.extensions.console.calls import commit_now
+from chalicelib.extensions.console.fields import NUMBER, TEXT, Field
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.storage import Document
+
+_PATH = "/v3/workspace"
+_RETENTION, _CONFIRM = "retentionDays", "confirm"
+_FIELDS = (Field("name", TEXT), Field(_RETENTION, NUMBER))
+
+
+@signed_in("/settings")
+def read_workspace(session: Session) -> Response:
+    """Show the workspace's form."""
+    rights.require_operator(session)
+    workspace, tag = calls.read(_PATH)
+    return _page(session, workspace, tag, fields.values(_FIELDS, workspace))
+
+
+@signed_in("/settings")
+def save_workspace(session: Session) -> Response:
+    """Save the form. If the workspace has changed since, save nothing and show the differences."""
+    rights.require_operator(session)
+    (workspace, tag), sent = calls.read(_PATH), guard.form()
+    values = fields.submitted_values(_FIELDS, sent)
+    if sent.get("tag") != tag and (conflicts := settings.conflicts(fields.values(_FIELDS, workspace), values)):
+        return _page(session, workspace, tag, values, conflicts=conflicts)
+    try:
+        commit_now(lambda: _save(session, workspace, fields.change(_FIELDS, workspace, values), tag, sent))
+    except errors.ApiError as error:
+        return _page(session, workspace, tag, values, error=error)
+    return pages.saved(session.workspace_id, "/settings", "true")
+
+
+def _save(session: Session, workspace: Document, change: Document, tag: str, sent: dict[str, str]) -> None:
+    calls.send("PATCH", _PATH, {"workspace": change}, tag)
+    # Ask only after the operation has accepted the number. The error discards the operation's writes.
+    if _shortens(workspace.get(_RETENTION), change.get(_RETENTION)) and not sent.get(_CONFIRM):
+        raise guard.form_error(session, f"{_CONFIRM}.retention")
+
+
+def _shortens(before: int | None, after: Any) -> bool:
+    """Return whether conversations that are kept now would be deleted."""
+    return isinstance(after, int | float) and (before is None or after < before)
+
+
+def _page(
+    session: Session,
+    workspace: Document,
+    tag: str,
+    values: dict[str, Any],
+    error: errors.ApiError | None = None,
+    conflicts: Any = (),
+) -> Response:
+    issues = {path.removeprefix("workspace."): rule for path, rule in guard.rules(session, error)}
+    return guard.form_page(
+        session, "workspace.html", "/settings", error, conflicts, issues, workspace=workspace, tag=tag, values=values
+    )
