@@ -9,6 +9,7 @@ function loads only the code that it uses, and hooks also work in functions that
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -39,8 +40,7 @@ class Extension:
     `routes` and `functions` are blueprints. `follows` maps a table to the `stream_batches.Follower` for its stream.
     `HOOKS` describes the `hooks`. Other extensions look up `services` by name. Paths under `open_prefixes` take
     no bearer token, because the extension checks its own credentials. The OpenAPI document omits these paths. Only the
-    workspace key gives access to paths under `workspace_key_prefixes`. Browsers and proxies may store responses from
-    `storable_routes`. Their `Cache-Control` headers say for how long.
+    workspace key gives access to paths under `workspace_key_prefixes`. Caches may store responses of `storable_routes`.
     """
 
     name: str
@@ -63,15 +63,15 @@ class Extension:
 @cache
 def present() -> tuple[str, ...]:
     """Return the names of the extensions whose folders exist, in alphabetical order."""
-    return tuple(sorted(path.parent.name for path in Path(__file__).parent.glob("*/extension.py")))
+    folders = os.scandir(__path__[0])  # `glob` would take three times as many instructions
+    return tuple(sorted(one.name for one in folders if os.access(f"{one.path}/extension.py", os.F_OK)))
 
 
 @cache
 def enabled() -> tuple[Extension, ...]:
     """Return the declarations of the enabled extensions.
 
-    A listed extension without a folder is disabled. This is not an error, because a deployment updates a function's
-    code before its environment.
+    A listed extension without a folder is disabled: a deployment updates a function's code before its environment.
     """
     listed = settings.extensions()
     names = [name for name in present() if listed is None or name in listed]
