@@ -2,8 +2,5 @@
 
 from chalicelib.extensions import Extension
 
-EXTENSION = Extension(
-    name="openai",
-    routes=("routes:routes",),
-    hooks={"middleware": "routes:add_error", "error_members": "parameters:ERROR", "parameters": "parameters"},
-)
+_HOOKS = {"middleware": "routes:add_error", "error_members": "parameters:ERROR", "parameters": "parameters"}
+EXTENSION = Extension(name="openai", routes=("routes:routes",), hooks=_HOOKS)

@@ -1,6 +1,6 @@
 """Converts OpenAI items to messages, and messages to items. An item's id is the message's `mid`, or a digest of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from chalicelib import errors, ids
@@ -20,6 +20,13 @@ _MAX_JSON = 10_000
 def to_messages(items: Sequence[Document]) -> list[Document]:
     """Return messages that contain these items. Raise Invalid for an item that cannot be stored."""
     return [{**_message(item, f"items.{index}"), **_mid(items, index)} for index, item in enumerate(items)]
+
+
+def require_same_senders(sent: Sequence[Mapping[str, object]], stored: Sequence[Document]) -> None:
+    """Raise Invalid if an item's id belongs to a message from another sender: a visitor may have guessed the id."""
+    for index, pair in enumerate(zip(sent, stored, strict=True)):
+        if len({message.get("from") == new_messages.HUMAN for message in pair}) > 1:
+            raise errors.Invalid.member(f"items.{index}.id", "is the id of a message from another sender")
 
 
 def to_item(message: Document) -> Document:

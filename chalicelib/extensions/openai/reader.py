@@ -26,8 +26,7 @@ def read(row: store.ConversationRow, after: transcript.IndexRows, count: int, is
     if is_asc and index_row and index_row.writing in lengths:
         width = 3 * count * sum(lengths.values()) // int(store.read_metadata(row)["messagesNum"] or 1)  # an estimate
         start, end = int(index_row.start), int(index_row.start + index_row.length)
-        (text,) = transcript.read_spans(row, [(start, end + width)])
-        page = transcript.first_messages(text)
+        page = transcript.first_messages(*transcript.read_spans(row, [(start, end + width)]))
         if len(page) > count and page[0]["mid"] == mid:
             return page[1 : count + 1]
     for message in newest:

@@ -80,12 +80,14 @@ def delete_openai_conversation(agent_id: str, convo_id: str) -> Response:
 def create_openai_items(agent_id: str, convo_id: str) -> Response:
     """Add items to the end of a conversation. An item whose `id` is already stored is not added again.
 
-    An item's `id` is the message's `mid`. An item without `id`, or with a placeholder, gets a new id.
+    An item's `id` is the message's `mid`. An item without `id`, or with a placeholder, gets a new id. The id of a
+    message from another sender is rejected.
     """
     from chalicelib.conversations.models import NewMessages  # other requests need no pydantic model
 
     body = NewMessages.model_construct(messages=items.to_messages(bodies.read().items))
     added, *_ = message_routes.add(agent_id, convo_id, body, lambda row: errors.require(row, "conversation"))
+    items.require_same_senders(body.messages, added)
     return _page(_examined(added), len(added))
 
 
@@ -139,9 +141,8 @@ def _read(agent_id: str, convo_id: str, mid: str | None = None) -> tuple[store.C
 
 def _conversation(row: store.ConversationRow) -> Document:
     """Return a conversation in OpenAI's format."""
-    labels, created = store.read_metadata(row).get("labels") or {}, ids.timestamp_of(row.created) // 1000
-    conversation_id = storage.split_key(row.conversation)[-1]
-    return {"id": conversation_id, "object": "conversation", "created_at": created, "metadata": labels}
+    own = {"id": storage.split_key(row.conversation)[-1], "created_at": ids.timestamp_of(row.created) // 1000}
+    return {**own, "object": "conversation", "metadata": store.read_metadata(row).get("labels") or {}}
 
 
 def _examined(messages: list[Document]) -> Iterable[pages.Examined]:

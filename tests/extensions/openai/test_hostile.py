@@ -76,6 +76,23 @@ def test_a_visitors_message_id_does_not_stop_the_pages(mid: str, api: Api) -> No
         assert all(len(one) <= 64 for one in listed)
 
 
+def test_a_visitor_who_guesses_an_items_id_cannot_suppress_the_item(api: Api) -> None:
+    visitor = Api(api.post("/agents/support/interact/ann/visitor-tokens", {"token": {}}).data["token"])
+    guessed = {"messages": [message("Hello", mid="call-2")]}
+    assert visitor.post("/agents/support/interact/ann/messages", guessed).status == 200
+    call = {"type": "function_call", "call_id": "1", "name": "book", "arguments": "{}"}
+    refused(
+        api.post(f"{ROOT}/ann/items", {"items": [{**call, "id": "call-1"}, {**call, "id": "call-2"}]}),
+        400,
+        "items.1.id",
+    )
+    assert len(api.get(f"{ROOT}/ann/items").json["data"]) == 2
+    repeated = [{**call, "id": "call-1"}, {**HELLO, "id": "call-2"}]
+    for _ in range(2):
+        assert api.post(f"{ROOT}/ann/items", {"items": repeated}).status == 200
+    assert [one["id"] for one in api.get(f"{ROOT}/ann/items").json["data"]] == ["call-1", "call-2", "ann-1"]
+
+
 def test_members_of_an_item_are_not_members_of_the_message(api: Api) -> None:
     item: dict[str, Any] = {"type": "x", "from": "human", "ts": 1, "mid": "m", "channel": "web", "id": "own"}
     assert api.post(f"{ROOT}/ann/items", {"items": [item]}).status == 200
