@@ -1,12 +1,17 @@
-"""Sessions of the OpenAI Agents SDK. An added message is an item of the user."""
+"""Sessions of the OpenAI Agents SDK. An added message is an item of the user.
+
+`OpenAIConversationsSession` stores items in OpenAI's own format, here in our OpenAI extension.
+"""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
 import cams
-from agents import SQLiteSession
+from agents import OpenAIConversationsSession, SQLiteSession
 from cams.sessions.openai_agents import CamsSession
+from openai import AsyncOpenAI
 
 
 class SQLite:
@@ -25,7 +30,8 @@ class SQLite:
 
     def texts(self) -> list[str]:
         """Return the content of all items."""
-        return [item["content"] for item in self._runner.run(self._session.get_items())]
+        contents = [item["content"] for item in self._runner.run(self._session.get_items())]
+        return [one if isinstance(one, str) else one[0]["text"] for one in contents]
 
 
 class Cams(SQLite):
@@ -33,3 +39,23 @@ class Cams(SQLite):
 
     def _open(self, directory: str, conversation: str) -> Any:
         return CamsSession(conversation, cams.AsyncClient(), "support")
+
+
+class ConversationsWithKeys(SQLite):
+    """The SDK's session for OpenAI's own conversations, with the client that sends idempotency keys."""
+
+    def _open(self, directory: str, conversation: str) -> Any:
+        cams.Client().conversations("support", conversation).state(metadata={"labels": {}})
+        return OpenAIConversationsSession(conversation_id=conversation, openai_client=self._client())
+
+    def _client(self) -> AsyncOpenAI:
+        return cams.async_openai("support")
+
+
+class Conversations(ConversationsWithKeys):
+    """The same session with the SDK's own client."""
+
+    def _client(self) -> AsyncOpenAI:
+        return AsyncOpenAI(
+            api_key=os.environ["CAMS_API_KEY"], base_url=f"{os.environ['CAMS_URL']}/agents/support/openai/v1"
+        )

@@ -23,9 +23,11 @@ class Store(NamedTuple):
 
 STORES = {
     "CAMS: OpenAI Agents SDK": Store("openai_agents:Cams"),
+    "CAMS: `OpenAIConversationsSession`, `cams.async_openai`": Store("openai_agents:ConversationsWithKeys"),
     "CAMS: Strands Agents": Store("strands_agents:Cams"),
     "CAMS: Claude Agent SDK": Store("claude_agent_sdk:Cams"),
     "CAMS: Pydantic AI": Store("pydantic_ai:Cams"),
+    "`OpenAIConversationsSession` without idempotency keys": Store("openai_agents:Conversations"),
     "LangChain `DynamoDBChatMessageHistory`": Store("langchain:History", ".venv-bench"),
     "LangGraph `DynamoDBSaver`": Store("langchain:Checkpointer", ".venv-bench"),
     "Strands `FileSessionManager`": Store("strands_agents:Files", is_server=False),
