@@ -50,6 +50,7 @@ def list_leads(session: Session) -> Response:
         query_string=query_string(query),
         export_limit=MAX_EXPORTED,
         has_more_agents=has_more,
+        saved=current_request.query_value("saved"),
     )
 
 

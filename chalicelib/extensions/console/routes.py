@@ -21,6 +21,7 @@ _TOOL = f"{_AGENT}/tools/{{tool_id}}/settings"
 _VERSIONS = f"{_AGENT}/versions"
 _VERSION = f"{_VERSIONS}/{{number}}"
 _CONVERSATION = "/convos/{agent_id}/{convo_id}"
+_LEAD = "/leads/{agent_id}/{lead_id}"
 _ORGANISATION = "/settings/orgs/{org_id}"
 _ERASURE = "/settings/erasures/{erasure_id}"
 _WEBHOOK = "/settings/webhooks/{webhook_id}"
@@ -38,7 +39,8 @@ _PAGES = {
     f"{_CONVERSATION}/text": "full_texts.read_conversation",
     "/leads": "leads.list_leads",
     "/leads.csv": "leads.download",
-    "/leads/{agent_id}/{lead_id}/text": "full_texts.read_lead",
+    _LEAD: "lead_form.read_lead",
+    f"{_LEAD}/text": "full_texts.read_lead",
     "/agents": "agents.list_agents",
     "/new-agent": "agent_records.read_new_agent",
     _AGENT: "agents.read_agent",
@@ -76,6 +78,7 @@ _FORMS = {
     f"{_AGENT}/new-tool": "tool_form.create_tool",
     f"{_AGENT}/try": "trials.send_message",
     _TOOL: "tool_form.save_tool",
+    _LEAD: "lead_form.save_lead",
     _ORGANISATION: "settings.save_organisation",
     f"{_ORGANISATION}/agents": "organisation_agents.save_agents",
     f"{_ORGANISATION}/delete": "settings.delete_organisation",

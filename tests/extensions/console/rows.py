@@ -41,6 +41,7 @@ _HOME = "/console/{workspace}"
 _AGENT, _CONVO = f"{_HOME}/agents/{{agent_id}}", f"{_HOME}/convos/{{agent_id}}/{{convo_id}}"
 _ORG, _HOOK = f"{_HOME}/settings/orgs/{{org_id}}", f"{_HOME}/settings/webhooks/{{webhook_id}}"
 _CLIENT, _VERSION = f"{_ORG}/clients/{{client_id}}", f"{_AGENT}/versions/{{number}}"
+_LEAD = f"{_HOME}/leads/{{agent_id}}/{{lead_id}}"
 _DELIVERY = f"{_HOOK}/deliveries/{{delivery_id}}"
 _UNSUBSCRIBE, _PASSWORD = f"{_HOME}/unsubscribe/{{token}}", f"{_HOME}/password/{{token}}"
 _TOOL = f"{_AGENT}/tools/{{tool_id}}/settings"
@@ -64,7 +65,9 @@ ROWS: dict[Route, Row] = {
     ("POST", f"{_CONVO}/live"): Row(PERSON, page=_CONVO, typed={"text": "x"}),
     ("GET", f"{_HOME}/leads"): Row(PERSON, "?agent=support"),
     ("GET", f"{_HOME}/leads.csv"): Row(PERSON, "?agent=support"),
-    ("GET", f"{_HOME}/leads/{{agent_id}}/{{lead_id}}/text"): Row(PERSON),
+    ("GET", _LEAD): Row(PERSON),
+    ("POST", _LEAD): Row(PERSON, page=_LEAD, typed={"name": "Changed"}),
+    ("GET", f"{_LEAD}/text"): Row(PERSON),
     ("GET", f"{_HOME}/agents"): Row(PERSON),
     ("GET", f"{_HOME}/new-agent"): Row(OPERATOR, shows=False),
     ("POST", f"{_HOME}/new-agent"): Row(OPERATOR, page=f"{_HOME}/new-agent", typed={"title": "New"}),

@@ -54,7 +54,6 @@ REASONS = {
 MISSING = {
     f"DELETE {_CONVO}", f"GET {_CONVO}/export", f"GET {_CONVOS}/export",
     f"PATCH {_CONVO}/messages/{{message_id}}", f"DELETE {_CONVO}/messages/{{message_id}}",
-    "PATCH /v3/leads/{lead_id}", "DELETE /v3/leads/{lead_id}",
     "GET /v3/tools/{tool_id}/versions", "GET /v3/tools/{tool_id}/versions/{number}",
     "POST /v3/tools/{tool_id}/versions/{number}/restore",
 

@@ -1,0 +1,80 @@
+"""The page of a lead, on which people correct it, and administrators delete it."""
+
+from contextlib import suppress
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.extensions.console import calls, fields, guard, pages, settings
+from chalicelib.extensions.console.calls import commit_now
+from chalicelib.extensions.console.fields import TEXT, Field
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.storage import Document
+
+_PATH = "/v3/leads/{lead_id}"
+_FIELDS = (Field("name", TEXT), Field("email", TEXT), Field("phone", TEXT))
+_DELETE = "delete"
+
+
+@signed_in("/leads")
+def read_lead(session: Session, agent_id: str, lead_id: str) -> Response:
+    """Show a lead's form."""
+    lead, tag = _read(agent_id, lead_id)
+    return _page(session, lead, tag, fields.values(_fields(lead).fields, lead))
+
+
+@signed_in("/leads")
+def save_lead(session: Session, agent_id: str, lead_id: str) -> Response:
+    """Save the form, or delete the lead. If the lead has changed since, save nothing and show the differences."""
+    sent = guard.form()
+    if sent.get("action") == _DELETE:
+        return _delete(session, agent_id, lead_id)
+    lead, tag = _read(agent_id, lead_id)
+    own = _fields(lead).fields
+    values = fields.submitted_values(own, sent)
+    if sent.get("tag") != tag and (conflicts := settings.conflicts(fields.values(own, lead), values)):
+        return _page(session, lead, tag, values, conflicts=conflicts)
+    try:
+        if change := fields.change(own, lead, values):
+            commit_now(lambda: calls.send("PATCH", _PATH, {"lead": change}, tag, lead_id=lead_id))
+    except errors.ApiError as error:
+        return _page(session, lead, tag, values, error=error)
+    return pages.saved(session.workspace_id, "/leads", "true")
+
+
+def _delete(session: Session, agent_id: str, lead_id: str) -> Response:
+    if not session.is_admin:
+        raise errors.Forbidden("Only administrators can delete leads.")
+    with suppress(errors.NotFound):  # the form has been submitted twice
+        _read(agent_id, lead_id)
+        commit_now(lambda: calls.send("DELETE", _PATH, None, lead_id=lead_id))
+    return pages.saved(session.workspace_id, "/leads", "lead_deleted")
+
+
+def _read(agent_id: str, lead_id: str) -> tuple[Document, str]:
+    """Return an agent's lead, and its entity tag. Raise NotFound, also for another agent's lead."""
+    lead, tag = calls.read(_PATH, lead_id=lead_id)
+    if lead.get("agentId") != agent_id:
+        raise errors.NotFound.of("lead")
+    return lead, tag
+
+
+def _fields(lead: Document) -> fields.FieldsThatFit:
+    return fields.fields_that_fit(_FIELDS, lead, settings.MAX_FORM_BYTES)
+
+
+def _page(
+    session: Session,
+    lead: Document,
+    tag: str,
+    values: dict[str, Any],
+    error: errors.ApiError | None = None,
+    conflicts: Any = (),
+) -> Response:
+    issues = {path.removeprefix("lead."): rule for path, rule in guard.rules(session, error)}
+    left_out = _fields(lead).left_out
+    return guard.form_page(
+        session, "lead.html", "/leads", error, conflicts, issues, lead=lead, tag=tag, values=values, left_out=left_out
+    )

@@ -1,0 +1,58 @@
+"""People correct leads in the console, and administrators delete them."""
+
+import pytest
+
+from tests.api import Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.test_operator_pages import HOSTILE
+
+
+@pytest.fixture
+def path(workspace_api: Api) -> str:
+    """Return the path of a lead's page."""
+    lead = {"agentId": "support", "name": "Ann", "email": "ann@a.test", "custom": "kept"}
+    return f"/leads/support/{workspace_api.post('/v3/leads', {'lead': lead}).data['id']}"
+
+
+@pytest.fixture
+def bo(browser: Browser, workspace_api: Api) -> Browser:
+    """Return the browser of a person, who is signed in."""
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    return browser
+
+
+def test_a_lead_is_corrected(bo: Browser, path: str, workspace_api: Api) -> None:
+    assert f'{path}"' in bo.open("/leads").text
+    page = bo.open(path)
+    fields = {"name": HOSTILE, "email": "", "phone": "123"}
+    assert "Saved." in bo.submit(page, path, fields).text
+    lead = workspace_api.get(f"/v3{path.replace('/support', '')}").data
+    assert (lead["name"], lead["phone"], lead["custom"], "email" in lead) == (HOSTILE, "123", "kept", False)
+    stale = bo.submit(page, path, {"name": "Other"})
+    assert (stale.status, "<img" in stale.text) == (412, False)
+
+
+def test_only_administrators_delete_a_lead(bo: Browser, path: str, workspace_api: Api) -> None:
+    page = bo.open(path)
+    assert 'value="delete"' not in page.text
+    assert bo.submit(page, path, {"action": "delete"}).status == 403
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    bo.start_session(email="bo@acme.test", password=PASSWORD)
+    page = bo.open(path)
+    assert "for good" in page.text
+    for _ in range(2):
+        assert "The lead is deleted." in bo.submit(page, path, {"action": "delete"}).text
+    assert workspace_api.get("/v3/leads").data == []
+
+
+def test_a_lead_of_another_agent_is_not_found(bo: Browser, path: str, workspace_api: Api) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support", "other"]})
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    bo.start_session(email="bo@acme.test", password=PASSWORD)
+    other = path.replace("support", "other")
+    form = {"form": bo.open(path).text.partition('name="form" value="')[2].partition('"')[0]}
+    before = workspace_api.get("/v3/leads").data
+    assert [bo.post(other, {**form, "name": "x"}).status, bo.open(other).status] == [404, 404]
+    bo.post(other, {**form, "action": "delete"})
+    assert workspace_api.get("/v3/leads").data == before
