@@ -83,7 +83,7 @@ def test_no_page_makes_tags_of_hostile_texts(world: World) -> None:
 
 
 QUERY = ("q", "tag", "state", "agent", "origin", "from", "to", "by", "tz", "days", "interval", "status", "cursor",
-         "tokens", "before", "saved", "done", "revoked", "created", "starred", "inbox", "tab")  # fmt: skip
+         "tokens", "before", "saved", "created", "starred", "inbox", "tab", "page", "kind", "id")  # fmt: skip
 
 
 @pytest.mark.parametrize(
