@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from chalicelib.extensions.console import calls, trials
+from chalicelib.extensions.console import calls, sample_data, trials
 from chalicelib.extensions.console.sessions import Session
 
 # With more agents or conversations, the workspace is in use, and the overview shows no steps.
@@ -31,6 +31,7 @@ def read(session: Session, titles: dict[str, str], report: Any) -> list[FirstSte
     if len(conversations) >= _FEW_CONVERSATIONS:
         return []
     own = f"/agents/{quote(first, safe='')}" if first else ""
+    conversations = [one for one in conversations if not one["ID"].startswith(sample_data.PREFIX)]
     is_on_site = any(not conversation["ID"].startswith(trials.PREFIX) for conversation in conversations)
     steps = [
         FirstStep("agent", own or "/new-agent", bool(first)),

@@ -73,6 +73,7 @@ _FORMS = {
     f"{_CONVERSATION}/live": "live_updates.add_reply",
     _AGENT: "agents.save_agent",
     "/new-agent": "agent_records.create_agent",
+    "/sample-data": "sample_data.add_sample_data",
     f"{_AGENT}/delete": "agent_records.delete_agent",
     f"{_AGENT}/key": "agent_key.show_key",
     f"{_AGENT}/new-tool": "tool_form.create_tool",

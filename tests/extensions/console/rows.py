@@ -71,6 +71,7 @@ ROWS: dict[Route, Row] = {
     ("GET", f"{_HOME}/agents"): Row(PERSON),
     ("GET", f"{_HOME}/new-agent"): Row(OPERATOR, shows=False),
     ("POST", f"{_HOME}/new-agent"): Row(OPERATOR, page=f"{_HOME}/new-agent", typed={"title": "New"}),
+    ("POST", f"{_HOME}/sample-data"): Row(OPERATOR, page=f"{_HOME}/new-agent"),
     ("GET", f"{_AGENT}/try"): Row(OPERATOR),
     ("POST", f"{_AGENT}/try"): Row(OPERATOR, page=f"{_AGENT}/try", typed={"text": "Hello"}),
     ("GET", f"{_AGENT}/new-tool"): Row(OPERATOR, shows=False),

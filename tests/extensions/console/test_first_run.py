@@ -6,7 +6,7 @@ import re
 import pytest
 
 from chalicelib.extensions import has
-from chalicelib.extensions.console import conversations
+from chalicelib.extensions.console import conversation_list
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
@@ -57,7 +57,7 @@ def test_the_steps_lead_from_an_empty_workspace_to_a_conversation(operator: Brow
     assert "Hello?" in tried.text and "An answer needs your bot" in tried.text
     agent_id = trial.split("/")[2]
     (conversation,) = api.get(f"/v3/agents/{agent_id}/convos").data
-    assert conversation["state"] == conversations.STATES[0]
+    assert conversation["state"] == conversation_list.STATES[0]
     waiting = operator.open("/overview")
     assert "Hello?" in waiting.text and [*steps(waiting).values()] == [True, True, False, False]
 
@@ -101,6 +101,24 @@ def test_an_empty_page_offers_operators_the_next_action(path: str, operator: Bro
     client = Browser(operator.home.rpartition("/")[2])
     client.start_session(email="bo@acme.test", password=PASSWORD)
     assert f'{home}/try"' not in client.open(path).text
+
+
+def test_sample_data_is_added_once_per_form_and_removed_with_its_agent(operator: Browser, api: Api) -> None:
+    page = operator.open("/overview")
+    for _ in range(2):
+        inbox = operator.submit(page, "/sample-data", {})
+    assert "Noor Jansen" in inbox.text and "Sam Okafor" in inbox.text
+    (agent,) = api.get("/v3/agents").data
+    listed = api.get(f"/v3/agents/{agent['ID']}/convos").data
+    assert sorted(one["messagesNum"] for one in listed) == [2, 3, 3, 3, 4]
+    assert {one["state"] for one in listed} == {*conversation_list.STATES}
+    assert [one["agentId"] for one in api.get("/v3/leads").data] == [agent["ID"]]
+    page = operator.open("/overview")
+    assert [*steps(page).values()] == [True, False, False, False] and "Add sample data" not in page.text
+    deletion = operator.open(f"/agents/{agent['ID']}/delete")
+    operator.submit(deletion, "/delete", {"title": "Sample agent"})
+    assert (api.get("/v3/agents").data, api.get("/v3/leads").data) == ([], [])
+    assert "Noor Jansen" not in operator.open("/convos").text
 
 
 def test_a_trial_goes_on_and_adds_a_message_once_per_form(operator: Browser, api: Api) -> None:

@@ -36,7 +36,7 @@ OLDER_FORMS = {
 # Operations for programs, with the reason why people need no page for them.
 REASONS = {
     "an AI or a chat page writes conversations": {
-        f"POST {_VISITOR}/state", f"GET {_VISITOR}/messages", f"POST {_CONVOS}", f"PUT {_CONVO}",
+        f"GET {_VISITOR}/messages", f"POST {_CONVOS}", f"PUT {_CONVO}",
         f"DELETE {_VISITOR}", f"DELETE {_VISITOR}/messages/{{message_id}}", f"PATCH {_CONVO}/messages",
         f"GET {_OPENAI}", f"POST {_OPENAI}", f"GET {_OPENAI}/{{convo_id}}", f"POST {_OPENAI}/{{convo_id}}",
         f"DELETE {_OPENAI}/{{convo_id}}", f"GET {_OPENAI}/{{convo_id}}/items", f"POST {_OPENAI}/{{convo_id}}/items",
@@ -45,7 +45,7 @@ REASONS = {
     "a program passes the token to a chat page": {f"POST {_VISITOR}/visitor-tokens", f"POST {_CONVO}/visitor-tokens"},
     "an AI's server reports its own records": {
         f"GET {_V2}/analytics/{{convo_id}}", f"POST {_V2}/analytics/{{convo_id}}",
-        "DELETE /v3/agents/{agent_id}/analytics", "POST /v3/agents/{agent_id}/usage", "POST /v3/leads",
+        "DELETE /v3/agents/{agent_id}/analytics", "POST /v3/agents/{agent_id}/usage",
     },
     "a consumer keeps its own position": {"GET /v3/webhooks/{webhook_id}/events"},
     "the new key would end the session that shows it": {"POST /v3/workspace/key/rotate"},

@@ -1,0 +1,79 @@
+"""Sample data for a new workspace: an agent with conversations and a lead. Deleting the agent removes all of it."""
+
+from functools import partial
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib import clock
+from chalicelib.extensions.console import calls, guard, pages, rights
+from chalicelib.extensions.console.calls import commit_now
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.storage import Document
+
+TITLE = "Sample agent"
+PREFIX = "sample-"
+"""The beginning of the ids of these conversations."""
+_STATE = "/agents/{agent_id}/interact/{user_id}/state"
+_DESCRIPTION = "Answers guests of a hotel. This agent is sample data: delete it when you no longer need it."
+_MINUTE = 60
+# Each conversation: the visitor, the state, the age in minutes, and the messages of the visitor and the bot in turn.
+_CONVERSATIONS: tuple[tuple[str, str, int, tuple[str, ...]], ...] = (
+    ("Noor Jansen", "requested_chat", 12, (
+        "Hello, can we check in at 22:30?",
+        "The reception is open until 22:00. A colleague can arrange a late arrival.",
+        "Please ask one. Our flight lands at 21:40.",
+    )),
+    ("Sam Okafor", "requested_chat", 75, (
+        "I was charged twice for my booking.",
+        "I am sorry about that. A person will look into the payment.",
+    )),
+    ("Mia Rossi", "human-chatting", 140, (
+        "Can I bring my dog?",
+        "Dogs are welcome in rooms on the ground floor.",
+        "Great. Is there a fee?",
+    )),
+    ("Lena Vogel", "ai-chatting", 25, (
+        "Do you have a room with a view of the sea?",
+        "Yes, rooms 12 to 18 have one. For which dates?",
+        "From 3 to 6 June, for two people.",
+        "Room 14 is free. Shall I send you an offer?",
+    )),
+    ("Tom Baker", "ended_chat", 1_500, (
+        "What time is breakfast?",
+        "From 7:00 to 10:30, at weekends until 11:00.",
+        "Thanks!",
+    )),
+)  # fmt: skip
+_LEAD = {"name": "Lena Vogel", "email": "lena.vogel@example.com", "channel": "web-chat"}
+
+
+@signed_in("/agents")
+def add_sample_data(session: Session) -> Response:
+    """Create the agent once per form, with its conversations and its lead, and show the inbox."""
+    rights.require_operator(session)
+    form_id = guard.form().get("form_id")
+    body = {"agent": {"title": TITLE, "description": _DESCRIPTION}}
+    agent_id = calls.send_once(form_id, "/v3/agents", body)["data"]["ID"]
+    for number, (name, state, age, texts) in enumerate(_CONVERSATIONS, 1):
+        start = clock.seconds() - age * _MINUTE
+        conversation = {"turns": _turns(texts, start), "metadata": {"userName": name, "state": state}}
+        commit_now(partial(_save, agent_id, f"{PREFIX}{number}", conversation))
+    calls.send_once(form_id, "/v3/leads", {"lead": {**_LEAD, "agentId": agent_id}})
+    return pages.redirect(f"/{session.workspace_id}/convos")
+
+
+def _save(agent_id: str, convo_id: str, conversation: Document) -> None:
+    calls.send("POST", _STATE, conversation, agent_id=agent_id, user_id=convo_id)
+
+
+def _turns(texts: tuple[str, ...], start: int) -> list[Any]:
+    """Return the turns of a conversation, one message per minute. The visitor begins."""
+    return [
+        {
+            "from": ("human", "bot")[number % 2],
+            "messages": [{"type": "text", "item": {"text": text}, "ts": start + number * _MINUTE}],
+        }
+        for number, text in enumerate(texts)
+    ]
