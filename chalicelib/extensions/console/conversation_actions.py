@@ -87,9 +87,7 @@ def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
 
     Raise PreconditionFailed if the tags have changed since the form was shown. New messages are not a conflict.
     """
-    if session.organisation.get("disallowAnyTags"):
-        raise errors.Forbidden("Your organisation does not allow tags to be changed.")
-    tags = [tag.strip() for tag in fields.get("tags", "").split(",") if tag.strip()]
+    tags = submitted_tags(session, fields)
     record, etag = calls.read(_PATH, **values)
     stored = record.get("tags") or []
     if stored != tags and tags_digest(stored) != fields.get("shown"):
@@ -98,11 +96,30 @@ def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
     _send("PATCH", "", {"conversation": {"tags": tags}}, values, etag)
 
 
+def _add_tags(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    """Add the form's comma-separated tags. Raise PreconditionFailed if the conversation changes at the same time."""
+    tags = submitted_tags(session, fields)
+    record, etag = calls.read(_PATH, **values)
+    stored = record.get("tags") or []
+    added = [*dict.fromkeys((*stored, *tags))]
+    if added != stored:
+        _send("PATCH", "", {"conversation": {"tags": added}}, values, etag)
+
+
+def submitted_tags(session: Session, fields: dict[str, str]) -> list[str]:
+    """Return the form's comma-separated tags. Raise Forbidden if the organisation does not allow tags."""
+    if session.organisation.get("disallowAnyTags"):
+        raise errors.Forbidden("Your organisation does not allow tags to be changed.")
+    return [tag.strip() for tag in fields.get("tags", "").split(",") if tag.strip()]
+
+
 def _send(method: str, below: str, body: Document, values: dict[str, str], if_match: str | None = None) -> None:
     calls.send(method, f"{_PATH}{below}", body, if_match, **values)
 
 
-ACTIONS: dict[str, Callable[[Session, dict[str, str], dict[str, str]], None]] = {
+Action = Callable[[Session, dict[str, str], dict[str, str]], None]
+"""Performs an action. It receives the session, the path's values and the form."""
+ACTIONS: dict[str, Action] = {
     "reply": _reply,
     "take": _take_over,
     "assign": _assign,
@@ -110,4 +127,6 @@ ACTIONS: dict[str, Callable[[Session, dict[str, str], dict[str, str]], None]] = 
     "end": _end,
     "tag": _tag,
 }
-"""The actions by the value of the form field `action`. Each receives the session, the path's values and the form."""
+"""The actions in a conversation by the value of the form field `action`."""
+BULK_ACTIONS: dict[str, Action] = {"tag": _add_tags, "assign": _assign, "end": _end}
+"""The actions for several conversations by the value of the form field `action`."""

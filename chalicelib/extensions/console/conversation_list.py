@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 from chalice.app import Response
 
-from chalicelib.extensions.console import all_conversations, guard, inbox, overview, pages, previews
+from chalicelib.extensions.console import all_conversations, guard, inbox, overview, previews
 from chalicelib.extensions.console.all_conversations import ConversationPage
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.colleagues import list_colleagues
+from chalicelib.extensions.console.conversation_actions import BULK_ACTIONS
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.overview import VisibleAgents
 from chalicelib.extensions.console.sessions import Session
@@ -17,6 +18,8 @@ from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
+# The template variables for the result of a form: what was done with how many conversations, and what failed.
+_NO_RESULT: dict[str, Any] = {"done": None, "changed": 0, "problem": None, "failures": {}, "chosen": set()}
 _FILTERS = ("agent", "state", "tag", "origin", "assignedTo", "q")
 
 
@@ -57,30 +60,50 @@ def list_conversations(session: Session) -> Response:
 
     Without a `tab` in the query, list the waiting conversations, or all if there are filters.
     """
+    done, changed = (current_request.query_value(name) or "" for name in ("done", "changed"))
+    is_result = done in BULK_ACTIONS and changed.isascii() and changed.isdecimal() and len(changed) < 3
+    result: dict[str, Any] = {"done": done, "changed": int(changed)} if is_result else {}
+    return show(session, **result)
+
+
+def show(session: Session, status: int = 200, **result: Any) -> Response:
+    """Return the page with the list that the request's query describes, and with the result of a form."""
     listed = read(session)
     agents = listed.agents or overview.visible_agents(session)
+    colleagues, has_more = list_colleagues(session)
     return guard.page(
         session,
         "conversations.html",
         "/convos",
+        status,
         searched_until=listed.page.searched_until,
         titles=agents.titles,
         has_more_agents=agents.has_more,
         states=STATES,
         max_rows=inbox.MAX_ROWS,
-        colleagues=assignees(session, listed),
-        here=f"{pages.root()}/{session.workspace_id}/inbox{query_string(listed.query)}",
+        here=query_string(
+            {**listed.query, "tab": listed.tab if listed.tab != "waiting" or listed.is_filtered else None}
+        ),
+        colleagues=colleagues,
+        has_more_colleagues=has_more,
+        is_beside=False,
+        **{**_NO_RESULT, **result},
         **row_values(session, listed),
     )
 
 
-def read(session: Session) -> ConversationList:
-    """Return the list that the request's query describes. Raise Invalid."""
+def read_query(session: Session) -> dict[str, Any]:
+    """Return the values in the request's query by name. The value of a missing name is None."""
     query = {name: current_request.query_value(name) for name in ("tab", "inbox", "cursor", *_FILTERS)}
     if session.agent_ids is not None and query["agent"] not in session.agent_ids:
         query["agent"] = None
-    query["tab"] = tab = _tab(session, query)
-    conditions = inbox.filters_from_request()
+    return {**query, "tab": _tab(session, query)}
+
+
+def read(session: Session) -> ConversationList:
+    """Return the list that the request's query describes. Raise Invalid."""
+    query, conditions = read_query(session), inbox.filters_from_request()
+    tab = query["tab"]
     waiting = inbox.read(session, conditions, query["agent"] or None)
     if tab != "all":
         return ConversationList(query, tab, waiting.counts, ConversationPage(waiting.conversations[tab]), None)

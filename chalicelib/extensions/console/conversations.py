@@ -75,6 +75,8 @@ def _page(
         done=done if done in actions.ACTIONS else None,
         variables=_variables(values["meta"]),
         titles={},
+        is_beside=True,
+        chosen=set(),
         **conversation_list.row_values(session, listed),
         **values,
     )

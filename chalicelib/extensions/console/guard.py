@@ -129,6 +129,12 @@ def form(max_bytes: int = _MAX_SENT) -> dict[str, str]:
     return fields
 
 
+def require_agent(session: Session, agent_id: str) -> None:
+    """Raise NotFound unless the person sees this agent."""
+    if session.agent_ids is not None and agent_id not in session.agent_ids:
+        raise errors.NotFound.of("agent")
+
+
 def is_from_other_site() -> bool:
     """Return whether a page on another site sent the request. All current browsers send the header."""
     return current_request.request().headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
@@ -163,9 +169,8 @@ def sentence(error: errors.ApiError, language: str) -> str:
 def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Response:
     if not session.may_open(page):
         raise errors.Forbidden("You have no access to this page; ask your organisation's administrator.")
-    agent_id, agent_ids = values.get("agent_id"), session.agent_ids
-    if agent_id is not None and agent_ids is not None and agent_id not in agent_ids:
-        raise errors.NotFound.of("agent")
+    if "agent_id" in values:
+        require_agent(session, values["agent_id"])
     if current_request.request().method != "GET":
         _check_form(session)
         if session.viewed and page not in _WHILE_VIEWING:

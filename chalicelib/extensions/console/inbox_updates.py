@@ -25,10 +25,10 @@ def read_inbox(session: Session) -> Response:
     if version == listed.version:
         return _unchanged()
     # A list beside a transcript shows no agents.
-    is_beside = current_request.query_value("beside")
+    is_beside = bool(current_request.query_value("beside"))
     agents = {} if is_beside else (listed.agents or overview.visible_agents(session)).titles
-    colleagues = conversation_list.assignees(session, listed)
-    return _news(session, titles=agents, colleagues=colleagues, **conversation_list.row_values(session, listed))
+    values = {"titles": agents, "is_beside": is_beside, "colleagues": conversation_list.assignees(session, listed)}
+    return _news(session, chosen=set(), **values, **conversation_list.row_values(session, listed))
 
 
 def _unchanged() -> Response:

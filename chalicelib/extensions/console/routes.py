@@ -69,6 +69,7 @@ _PAGES = {
 _FORMS = {
     "": "sign_in.sign_in",
     "/sign-out": "sign_in.sign_out",
+    "/convos": "bulk_changes.change_many",
     _CONVERSATION: "conversations.submit_action",
     f"{_CONVERSATION}/live": "live_updates.add_reply",
     _AGENT: "agents.save_agent",

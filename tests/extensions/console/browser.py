@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from tests.api import Answer, Api
 
-_FORM = re.compile(r'<form[^>]*action="([^"]*)"[^>]*>(.*?)</form>', re.DOTALL)
+_FORM = re.compile(r'<form[^>]*method="post" action="([^"]*)"[^>]*>(.*?)</form>', re.DOTALL)
 _HIDDEN = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)"')
 
 

@@ -57,6 +57,9 @@ ROWS: dict[Route, Row] = {
     ("POST", _HOME): Row(ALL, page=_HOME, typed={"email": "x", "password": "x"}),
     ("GET", f"{_HOME}/overview"): Row(PERSON),
     ("GET", f"{_HOME}/convos"): Row(PERSON, "?agent=support&q=canary"),
+    ("POST", f"{_HOME}/convos"): Row(
+        PERSON, page=f"{_HOME}/convos", typed={"action": "end", "pick.support/ann": "on", "tags": "x"}
+    ),
     ("GET", f"{_HOME}/inbox"): Row(PERSON, "?tab=waiting"),
     ("GET", _CONVO): Row(PERSON),
     ("GET", f"{_CONVO}/live"): Row(PERSON),
@@ -240,7 +243,9 @@ def fields(world: World, route: str, row: Row, owner: Browser) -> dict[str, str]
     page = (
         owner.open(world.path(row.page).removeprefix(owner.home)) if row.page != "/console" else Api().get("/console")
     )
-    for address, content in re.findall(r'<form[^>]*action="([^"]*)"[^>]*>(.*?)</form>', page.text, re.DOTALL):
+    for address, content in re.findall(
+        r'<form[^>]*method="post" action="([^"]*)"[^>]*>(.*?)</form>', page.text, re.DOTALL
+    ):
         if html.unescape(address) == world.path(route).removesuffix("/live"):
             hidden = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', content)
             return {**{name: html.unescape(value) for name, value in hidden}, **row.typed}

@@ -1,4 +1,4 @@
-// Updates the list of conversations and the number of those that wait, less often after a longer silence.
+// Updates the list of conversations and the number of those that wait, less often after a silence.
 const list = document.querySelector("[data-inbox]"), count = document.querySelector("[data-waiting]");
 if (count) {
   const address = new URL(list?.dataset.inbox ?? count.dataset.waiting, location);
@@ -7,7 +7,7 @@ if (count) {
   let version = list ? list.dataset.version : count.textContent;
   let active = Date.now(), failures = 0, isEnded = false, wake = () => {};
 
-  // A request for a document parses HTML without running scripts. There is no document if nothing has changed.
+  // Parses HTML without running scripts. There is no document if nothing has changed.
   const load = () => new Promise((done, fail) => {
     const request = new XMLHttpRequest();
     address.searchParams.set("version", version);
@@ -30,14 +30,17 @@ if (count) {
     if (newList) replace(newList);
   };
 
-  // Keeps the keyboard focus, the scroll position, and the mark of the open conversation.
+  // Keeps the keyboard focus, the scroll position, the checked boxes, and the mark of the open conversation.
   const replace = (newList) => {
-    const focused = list.contains(document.activeElement) && document.activeElement.getAttribute("href");
+    const key = (element) => element.getAttribute("href") ?? element.name;
+    const focused = list.contains(document.activeElement) && key(document.activeElement);
+    const checked = [...list.querySelectorAll(":checked")].map(key);
     const top = list.parentElement.scrollTop;
     list.replaceChildren(...newList.childNodes);
-    for (const link of list.querySelectorAll(".inbox a")) {
-      if (link.pathname === location.pathname) link.setAttribute("aria-current", "true");
-      if (focused && link.getAttribute("href") === focused) link.focus();
+    for (const element of list.querySelectorAll(".inbox a, .inbox input")) {
+      if (element.pathname === location.pathname) element.setAttribute("aria-current", "true");
+      element.checked = checked.includes(key(element));
+      if (focused && key(element) === focused) element.focus();
     }
     list.parentElement.scrollTop = top;
     list.dispatchEvent(new Event("content", { bubbles: true }));

@@ -330,6 +330,24 @@ def test_the_list_and_the_number_in_the_title_follow_the_inbox(person: Person, r
     ask(run, "PATCH", "/v3/agents/support/convos/new", {"conversation": {"state": "ended_chat"}})
 
 
+def test_chosen_rows_stay_chosen_when_the_list_changes(person: Person, run: Run) -> None:
+    person.open("/convos")
+    assert not person.find(".bar").is_displayed()
+    person.find(".pick input").click()
+    assert person.find(".bar").is_displayed() and person.find(".bar output").text == "1"
+    name = person.find(".pick input").get_attribute("name")
+    converse(run, "more", {"userName": "Nora More", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    person.sees("Nora More")
+    checked = person.driver.find_elements(By.CSS_SELECTOR, ".pick :checked")
+    assert [box.get_attribute("name") for box in checked] == [name]
+    person.find(".all input").click()
+    person.fill("tags", "seen")
+    person.press("Add tags")
+    person.sees("Conversations tagged:")
+    assert "seen" in ask(run, "GET", "/v3/agents/support/convos/more")["data"]["tags"]
+    ask(run, "PATCH", "/v3/agents/support/convos/more", {"conversation": {"state": "ended_chat"}})
+
+
 def test_keys_move_through_the_list_and_do_nothing_in_a_field(person: Person, run: Run) -> None:
     converse(run, "next", {"userName": "Nora Next", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
     person.open("/convos")

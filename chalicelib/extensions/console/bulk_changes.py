@@ -1,0 +1,66 @@
+"""Changes of several conversations with one form: assign, tag and end."""
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.extensions.console import calls, conversation_list, guard, inbox, pages
+from chalicelib.extensions.console import conversation_actions as actions
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+
+_PREFIX = "pick."  # the names of check boxes are this, the agent id, a slash and the conversation id
+
+ConversationIds = tuple[str, str]
+
+
+@signed_in("/convos")
+def change_many(session: Session) -> Response:
+    """Change each chosen conversation with one API operation, then show the list with the result.
+
+    If a change fails, the others are still made. The page lists the conversations that were not changed, with reasons.
+    Raise NotFound, before any change, if the person does not see the agent of a conversation.
+    """
+    fields = guard.form()
+    name = fields.get("action", "")
+    if name not in actions.BULK_ACTIONS:
+        raise errors.Invalid("The form has an unknown action.")
+    chosen = _chosen(fields)
+    for agent_id, _ in chosen:
+        guard.require_agent(session, agent_id)
+    problem = _problem(session, name, chosen, fields)
+    if problem:
+        return conversation_list.show(session, 400, problem=problem, chosen=set(chosen))
+    failures = {ids: reason for ids in chosen if (reason := _change(session, name, ids, fields))}
+    if failures:
+        changed = len(chosen) - len(failures)
+        return conversation_list.show(session, 409, done=name, changed=changed, failures=failures, chosen=set(failures))
+    query = conversation_list.read_query(session)
+    done = {"done": name, "changed": len(chosen)}
+    return pages.redirect(f"/{session.workspace_id}/convos{calls.query_string({**query, **done})}")
+
+
+def _chosen(fields: dict[str, str]) -> list[ConversationIds]:
+    """Return the agent ids and conversation ids of the checked boxes."""
+    names = [name.removeprefix(_PREFIX).partition("/") for name in fields if name.startswith(_PREFIX)]
+    return [(agent_id, conversation_id) for agent_id, _, conversation_id in names]
+
+
+def _problem(session: Session, name: str, chosen: list[ConversationIds], fields: dict[str, str]) -> str:
+    """Return what is wrong with the whole form, in the person's language, or an empty string."""
+    t = guard.texts(session)
+    if not chosen:
+        return t("bulk.none")
+    if len(chosen) > inbox.MAX_ROWS:
+        return t("bulk.most", number=inbox.MAX_ROWS)
+    return t("bulk.no_tag") if name == "tag" and not actions.submitted_tags(session, fields) else ""
+
+
+def _change(session: Session, name: str, ids: ConversationIds, fields: dict[str, str]) -> str:
+    """Change a conversation, and return why this failed, or an empty string."""
+    agent_id, conversation_id = ids
+    values = {"agent_id": agent_id, "convo_id": conversation_id}
+    try:
+        calls.commit_now(lambda: actions.BULK_ACTIONS[name](session, values, fields))
+    except errors.ApiError as error:
+        return guard.explain(session, error)
+    return ""
