@@ -22,11 +22,11 @@ def to_messages(items: Sequence[Document]) -> list[Document]:
     return [{**_message(item, f"items.{index}"), **_mid(items, index)} for index, item in enumerate(items)]
 
 
-def require_same_senders(sent: Sequence[Mapping[str, object]], stored: Sequence[Document]) -> None:
-    """Raise Invalid if an item's id belongs to a message from another sender: a visitor may have guessed the id."""
-    for index, pair in enumerate(zip(sent, stored, strict=True)):
-        if len({message.get("from") == new_messages.HUMAN for message in pair}) > 1:
-            raise errors.Invalid.member(f"items.{index}.id", "is the id of a message from another sender")
+def require_bots_ids(sent: Sequence[Mapping[str, object]], stored: Sequence[Document]) -> None:
+    """Raise Invalid if an item of the bot has the id of a user's message: a visitor may have guessed the id."""
+    for index, (item, message) in enumerate(zip(sent, stored, strict=True)):
+        if message.get("from") == new_messages.HUMAN and item.get("from") != new_messages.HUMAN:
+            raise errors.Invalid.member(f"items.{index}.id", "is the id of a user's message")
 
 
 def to_item(message: Document) -> Document:

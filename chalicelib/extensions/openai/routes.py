@@ -80,14 +80,14 @@ def delete_openai_conversation(agent_id: str, convo_id: str) -> Response:
 def create_openai_items(agent_id: str, convo_id: str) -> Response:
     """Add items to the end of a conversation. An item whose `id` is already stored is not added again.
 
-    An item's `id` is the message's `mid`. An item without `id`, or with a placeholder, gets a new id. The id of a
-    message from another sender is rejected.
+    An item's `id` is the message's `mid`. An item without `id`, or with a placeholder, gets a new id. An item of the
+    bot with the id of a user's message is rejected.
     """
     from chalicelib.conversations.models import NewMessages  # other requests need no pydantic model
 
     body = NewMessages.model_construct(messages=items.to_messages(bodies.read().items))
     added, *_ = message_routes.add(agent_id, convo_id, body, lambda row: errors.require(row, "conversation"))
-    items.require_same_senders(body.messages, added)
+    items.require_bots_ids(body.messages, added)
     return _page(_examined(added), len(added))
 
 
