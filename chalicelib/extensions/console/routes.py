@@ -37,6 +37,7 @@ _PAGES = {
     _CONVERSATION: "conversations.read_conversation",
     f"{_CONVERSATION}/live": "live_updates.read_news",
     f"{_CONVERSATION}/text": "full_texts.read_conversation",
+    f"{_CONVERSATION}/delete": "conversation_records.read_deletion",
     "/leads": "leads.list_leads",
     "/leads.csv": "leads.download",
     _LEAD: "lead_form.read_lead",
@@ -80,6 +81,7 @@ _FORMS = {
     f"{_AGENT}/new-tool": "tool_form.create_tool",
     f"{_AGENT}/try": "trials.send_message",
     _TOOL: "tool_form.save_tool",
+    f"{_CONVERSATION}/delete": "conversation_records.delete",
     _LEAD: "lead_form.save_lead",
     _ORGANISATION: "settings.save_organisation",
     f"{_ORGANISATION}/agents": "organisation_agents.save_agents",
@@ -104,6 +106,7 @@ _FORMS = {
 # Pages and forms that need another extension, by the extension's name.
 _PAGES_WITH = {
     "copies": {f"{_AGENT}/template": "agent_records.download_template"},
+    "transcripts": {f"{_CONVERSATION}/export": "conversation_records.download"},
     "erasures": {
         "/settings/erasures": "erasures.read_form",
         _ERASURE: "erasures.read_erasure",

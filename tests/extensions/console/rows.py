@@ -64,6 +64,8 @@ ROWS: dict[Route, Row] = {
     ("GET", _CONVO): Row(PERSON),
     ("GET", f"{_CONVO}/live"): Row(PERSON),
     ("GET", f"{_CONVO}/text"): Row(PERSON),
+    ("GET", f"{_CONVO}/delete"): Row(ADMIN),
+    ("POST", f"{_CONVO}/delete"): Row(ADMIN, page=f"{_CONVO}/delete"),
     ("POST", _CONVO): Row(PERSON, page=_CONVO, typed={"action": "end"}),
     ("POST", f"{_CONVO}/live"): Row(PERSON, page=_CONVO, typed={"text": "x"}),
     ("GET", f"{_HOME}/leads"): Row(PERSON, "?agent=support"),
@@ -134,6 +136,8 @@ if has("reports"):
         ("GET", f"{_HOME}/settings/usage"): Row(OPERATOR, shows=False),
         ("GET", f"{_HOME}/settings/usage.csv"): Row(OPERATOR, shows=False),
     }
+if has("transcripts"):
+    ROWS[("GET", f"{_CONVO}/export")] = Row(PERSON)
 if has("erasures"):
     ROWS |= {
         ("GET", f"{_HOME}/settings/erasures"): Row(OPERATOR, shows=False),

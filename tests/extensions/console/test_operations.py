@@ -52,7 +52,7 @@ REASONS = {
 }  # fmt: skip
 # Operations that still need a place.
 MISSING = {
-    f"DELETE {_CONVO}", f"GET {_CONVO}/export", f"GET {_CONVOS}/export",
+    f"GET {_CONVOS}/export",
     f"PATCH {_CONVO}/messages/{{message_id}}", f"DELETE {_CONVO}/messages/{{message_id}}",
     "GET /v3/tools/{tool_id}/versions", "GET /v3/tools/{tool_id}/versions/{number}",
     "POST /v3/tools/{tool_id}/versions/{number}/restore",

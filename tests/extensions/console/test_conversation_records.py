@@ -1,0 +1,53 @@
+"""People download a conversation in the console, and administrators delete it."""
+
+import json
+
+import pytest
+
+from chalicelib.extensions import has
+from tests.api import Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+
+PAGE = "/convos/support/ann"
+HOSTILE = '"><img src=x onerror=alert(1)>'
+
+
+@pytest.fixture
+def bo(browser: Browser, workspace_api: Api) -> Browser:
+    """Return the browser of an administrator, and create a conversation."""
+    turns = [{"from": "human", "messages": [{"item": {"text": f"Hello {number}"}} for number in range(150)]}]
+    body = {"turns": turns, "metadata": {"userName": HOSTILE}}
+    assert workspace_api.post("/agents/support/interact/ann/state", body).status == 200
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    return browser
+
+
+@pytest.mark.skipif(not has("transcripts"), reason="Downloads need the extension transcripts.")
+def test_a_download_contains_all_messages(bo: Browser) -> None:
+    assert f"{PAGE}/export" in bo.open(PAGE).text
+    file = bo.open(f"{PAGE}/export")
+    assert file.headers["content-disposition"] == 'attachment; filename="conversation.json"'
+    assert all(f"Hello {number}" in file.text for number in (0, 149))
+    assert json.loads(file.text)["userName"] == HOSTILE
+    assert bo.open("/convos/other/ann/export").status == 404
+
+
+def test_a_deletion_is_asked_and_confirmed(bo: Browser, workspace_api: Api) -> None:
+    assert f"{PAGE}/delete" in bo.open(PAGE).text
+    page = bo.open(f"{PAGE}/delete")
+    assert "for good" in page.text and "<img" not in page.text
+    for _ in range(2):
+        assert "The conversation is deleted." in bo.submit(page, f"{PAGE}/delete", {}).text
+    assert workspace_api.get("/v3/agents/support/convos/ann").status == 404
+
+
+def test_only_administrators_delete(bo: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": False})
+    bo.start_session(email="bo@acme.test", password=PASSWORD)
+    page = bo.open(PAGE)
+    assert f"{PAGE}/delete" not in page.text and bo.open(f"{PAGE}/delete").status == 403
+    form = {"form": page.text.partition('name="form" value="')[2].partition('"')[0]}
+    assert bo.post(f"{PAGE}/delete", form).status == 403
+    assert workspace_api.get("/v3/agents/support/convos/ann").status == 200
