@@ -43,6 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Enable the fast path."""
     if not config.getoption("plain_moto"):
         fast_moto.use(storage.sdk_client("dynamodb"))
+        fast_moto.attach(storage.sdk_client("dynamodbstreams"))
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ Most tests use this path. It halves the suite's run time. `make test-long` runs 
 8. **Queries.** For each query, moto sorts the whole table, and then selects the items with the partition key. The fast
    path passes only these items to moto. moto also determines the type of both values in each comparison. The fast path
    compares strings directly.
+9. **Stream records.** A handler passes the records of DynamoDB Streams to the SDK, as in 1.
 """
 
 import copy
@@ -33,6 +34,7 @@ from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timezone
 from functools import cache
 from http import HTTPStatus
 from typing import Any, NamedTuple, TypeVar
@@ -48,6 +50,7 @@ from moto.dynamodb.models import DynamoDBBackend
 from moto.dynamodb.models.dynamo_type import DDBType, DynamoType
 from moto.dynamodb.models.table import Table
 from moto.dynamodb.responses import DynamoHandler
+from moto.dynamodbstreams.models import dynamodbstreams_backends
 from moto.kms import models as kms_models
 from moto.kms.utils import AbstractPrivateKey, KeySpec, generate_private_key
 from werkzeug.exceptions import HTTPException
@@ -79,7 +82,10 @@ def use(client: Any) -> None:
 
 
 def attach(client: Any) -> None:
-    """Use the fast path, while it is enabled, for this DynamoDB client's data operations. Call this once per client."""
+    """Use the fast path, while it is enabled, for the data operations of a client. Call this function once per client.
+
+    The client is one of DynamoDB or DynamoDB Streams.
+    """
     # Register the handler last and for all operations, so that every other handler of the event runs first.
     client.meta.events.register_last("before-call", _answer)
 
@@ -124,8 +130,10 @@ def over_http() -> Iterator[None]:
 
 
 def _answer(params: dict[str, Any], model: Any, context: dict[str, Any], **_: Any) -> Any:
-    is_served = _is_on and not _over_http and botocore_stubber.enabled
-    if not is_served or model.name not in OPERATIONS or "amazonaws" not in params["url"]:
+    is_served = _is_on and not _over_http and botocore_stubber.enabled and "amazonaws" in params["url"]
+    if is_served and model.name == "GetRecords":
+        return _stream_records(json.loads(params["body"]), context["client_region"])
+    if not is_served or model.name not in OPERATIONS:
         return None
     handler = DynamoHandler()
     handler.current_account, handler.region = DEFAULT_ACCOUNT_ID, context["client_region"]
@@ -148,7 +156,7 @@ def _with_binary_values(value: dict[str, Any]) -> dict[str, Any]:
         if isinstance(value.get("B"), str):
             return {"B": b64decode(value["B"])}
         if isinstance(value.get("BS"), list):
-            return {"BS": [b64decode(one) for one in value["BS"]]}
+            return {"BS": [one if isinstance(one, bytes) else b64decode(one) for one in value["BS"]]}
     return value
 
 
@@ -279,3 +287,23 @@ def _has_values(item: Any, conditions: list[tuple[str, Any]]) -> bool:
 
 def _cast_quickly(value: DynamoType) -> Any:
     return value.value if value.type == DDBType.STRING else _cast_value.fget(value)
+
+
+# 9: stream records
+
+
+def _stream_records(request: dict[str, Any], region: str) -> Any:
+    backend = dynamodbstreams_backends[DEFAULT_ACCOUNT_ID][region]
+    with _turn:
+        found = backend.get_records(request["ShardIterator"], request.get("Limit", 1_000))
+    return _parsed(HTTPStatus.OK, {}, {**found, "Records": _as_sdk_value(found["Records"])})
+
+
+def _as_sdk_value(value: Any) -> Any:
+    if isinstance(value, DynamoType):
+        return _as_sdk_value(value.to_json())
+    if isinstance(value, dict):
+        return _with_binary_values({name: _as_sdk_value(inner) for name, inner in value.items()})
+    if isinstance(value, datetime):  # moto sends milliseconds
+        return value.replace(microsecond=value.microsecond // 1_000 * 1_000, tzinfo=timezone.utc)
+    return [_as_sdk_value(inner) for inner in value] if isinstance(value, list) else value

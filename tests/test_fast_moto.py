@@ -130,6 +130,35 @@ def test_a_query_of_some_items_equals_plain_moto_s(engine: None, query: dict[str
     assert bool(fast["Items"]) == (query != QUERIES["nothing"])
 
 
+def test_stream_records_equal_plain_moto_s(engine: None) -> None:
+    client, stream = storage.sdk_client("dynamodb"), storage.sdk_client("dynamodbstreams")
+    values = {
+        "set": {"BS": [b"\x01"]},
+        "list": {"L": [{"B": b"\x02"}, {"NULL": True}]},
+        "B": {"M": {"B": {"N": "1.5"}}},
+    }
+    record = {"partition": {"S": "one"}, "item": {"S": "a"}, "bytes": {"B": b"\x00"}, **values}
+    for item in (record, {**record, "flag": {"BOOL": True}}):
+        client.put_item(TableName="cams-agents", Item=item)
+    client.delete_item(TableName="cams-agents", Key={name: record[name] for name in ("partition", "item")})
+    (arn,) = (one["StreamArn"] for one in stream.list_streams(TableName="cams-agents")["Streams"])
+    (shard,) = stream.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
+    place = {"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+
+    def read() -> list[Any]:
+        iterator, pages = stream.get_shard_iterator(**place)["ShardIterator"], []
+        for _ in range(2):
+            answer = stream.get_records(ShardIterator=iterator, Limit=2)
+            iterator = answer["NextShardIterator"]
+            pages.append(answer["Records"])
+        return pages
+
+    fast = read()
+    assert [[one["eventName"] for one in page] for page in fast] == [["INSERT", "MODIFY"], ["REMOVE"]]
+    with plain_moto():
+        assert read() == fast
+
+
 def _refuse(*_: Any) -> None:
     raise AssertionError("this request must go over HTTP")
 
