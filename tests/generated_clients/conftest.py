@@ -1,5 +1,6 @@
-"""Fixtures: the Python client in the process of a test."""
+"""Fixtures: a local run, and the Python client in the process of a test."""
 
+import signal
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +10,15 @@ import pytest
 
 from chalicelib.workspaces.store import NewWorkspace
 from tests.generated_clients.in_process import Connect, Service, load_package
+from tests.reliability.runs import Run, begin, end, free_port
+
+
+@pytest.fixture(scope="package")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Start one run for the modules of this folder that use a run. Each test has its own workspace."""
+    started = begin(tmp_path_factory.mktemp("run") / "state", free_port())
+    yield started
+    end(started, signal.SIGINT)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import pytest
 
 from infra.local.children import ROOT
 from tests.openapi.document import document
-from tests.reliability.test_local_run import Run, run  # noqa: F401 - the fixture
+from tests.reliability.runs import Run
 from tests.selection import whole
 
 pytestmark = [pytest.mark.engine, whole]
@@ -53,7 +53,7 @@ def ran(*command: Any, cwd: Path, **environment: str) -> str:
     return done.stdout + done.stderr
 
 
-def new_key(run: Run) -> str:  # noqa: F811
+def new_key(run: Run) -> str:
     """Create a workspace in the run; return its key."""
     code = "from chalicelib.workspaces import store; print(store.create('Clients').workspace_key)"
     return ran(sys.executable, "-c", code, cwd=ROOT, **run.environment).strip()
@@ -101,7 +101,7 @@ def test_the_python_generator_makes_no_more_models_than_before(python_client: Pa
 
 
 @needs_generator
-def test_the_generated_python_client_runs_the_tour(python_client: Path, run: Run) -> None:  # noqa: F811
+def test_the_generated_python_client_runs_the_tour(python_client: Path, run: Run) -> None:
     address = f"http://127.0.0.1:{run.port}"
     ran(sys.executable, HERE / "tour.py", address, cwd=HERE, PYTHONPATH=str(python_client), CAMS_KEY=new_key(run))
 
@@ -122,7 +122,7 @@ def test_spectral_finds_nothing(described: Path, node: None) -> None:
 
 
 @pytest.mark.long
-def test_schemathesis_finds_nothing_in_a_run(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_schemathesis_finds_nothing_in_a_run(run: Run, tmp_path: Path) -> None:
     """Schemathesis runs with its default settings, except that its cases are the same in every run."""
     headers = ("--header", f"Authorization: Bearer {new_key(run)}")
     output = ran(

@@ -15,7 +15,7 @@ from infra.client import build
 from infra.local.children import ROOT
 from tests.generated_clients.test_generators import needs_generator, new_key, ran
 from tests.openapi.document import document
-from tests.reliability.test_local_run import Run, run  # noqa: F401 - the fixture
+from tests.reliability.runs import Run
 from tests.selection import whole
 
 pytestmark = [pytest.mark.engine, whole, needs_generator]
@@ -111,7 +111,7 @@ def test_an_import_of_the_client_loads_few_modules(python: Path) -> None:
     assert len(ran(python, "-c", code, cwd=HERE).split()) <= 20
 
 
-def test_the_page_prints_what_its_comments_say(python: Path, run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_the_page_prints_what_its_comments_say(python: Path, run: Run, tmp_path: Path) -> None:
     (tmp_path / "page.py").write_text(SCRIPT, encoding="utf-8")
     expected = re.findall(r"^ *print\(.*\)  # (?!your)(.+)$", SCRIPT, re.MULTILINE)
     printed = ran(python, "page.py", cwd=tmp_path, **settings(run)).splitlines()
@@ -120,7 +120,7 @@ def test_the_page_prints_what_its_comments_say(python: Path, run: Run, tmp_path:
     assert len(printed) == len(expected) + 1
 
 
-def test_eight_operations_run(python: Path, run: Run) -> None:  # noqa: F811
+def test_eight_operations_run(python: Path, run: Run) -> None:
     ran(python, HERE / "eight_operations.py", cwd=HERE, **settings(run))
 
 
@@ -135,12 +135,12 @@ def test_eight_operations_run(python: Path, run: Run) -> None:  # noqa: F811
     ],
     ids=" ".join,
 )
-def test_the_installed_client(arguments: tuple[str, ...], python: Path, run: Run) -> None:  # noqa: F811
+def test_the_installed_client(arguments: tuple[str, ...], python: Path, run: Run) -> None:
     name, *rest = arguments
     values = settings(run)
     ran(python, HERE / "python_client.py", name, values["CAMS_URL"], *rest, cwd=HERE, PYTHONPATH=str(ROOT), **values)
 
 
-def settings(run: Run) -> dict[str, str]:  # noqa: F811
+def settings(run: Run) -> dict[str, str]:
     """Return the client's environment variables, with the key of a new workspace."""
     return {"CAMS_URL": f"http://127.0.0.1:{run.port}", "CAMS_API_KEY": new_key(run)}

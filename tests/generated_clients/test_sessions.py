@@ -15,8 +15,7 @@ from packaging.requirements import Requirement
 from infra.client import build
 from infra.local.children import ROOT
 from tests.generated_clients.test_generators import new_key, ran
-from tests.reliability.runs import ask
-from tests.reliability.test_local_run import Run, run  # noqa: F401 - the fixture
+from tests.reliability.runs import Run, ask
 from tests.selection import whole
 from tests.test_locks import required
 
@@ -45,7 +44,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("framework", [*FRAMEWORKS, *RECIPES, "openai_conversations"])
-def test_a_framework_stores_its_sessions_with_an_agent_key(framework: str, client: Path, run: Run) -> None:  # noqa: F811
+def test_a_framework_stores_its_sessions_with_an_agent_key(framework: str, client: Path, run: Run) -> None:
     workspace_key, key = new_key(run), uuid.uuid4().hex
     status, _ = ask(run, "POST", "/v2/agents/support", workspace_key, {"title": "Support", "SECRET_API_KEY": key})
     assert status in (200, 201)
