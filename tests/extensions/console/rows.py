@@ -95,7 +95,7 @@ ROWS: dict[Route, Row] = {
     ("GET", f"{_ORG}/text"): Row(ADMIN, shows=False),
     ("POST", _ORG): Row(ADMIN, page=_ORG, typed={"name": "Changed"}),
     ("GET", f"{_ORG}/agents"): Row(OPERATOR),
-    ("POST", f"{_ORG}/agents"): Row(OPERATOR, page=f"{_ORG}/agents", typed={"agent.1": "support"}),
+    ("POST", f"{_ORG}/agents"): Row(OPERATOR, page=f"{_ORG}/agents", typed={"agent.1": "other"}),
     ("POST", f"{_ORG}/delete"): Row(OPERATOR, page=_ORG),
     ("GET", f"{_ORG}/new-client"): Row(ADMIN, shows=False),
     ("POST", f"{_ORG}/new-client"): Row(ADMIN, page=f"{_ORG}/new-client", typed=_NEW),
