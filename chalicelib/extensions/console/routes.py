@@ -18,6 +18,7 @@ _FORM = ["application/x-www-form-urlencoded"]
 _ONE_CLICK = [*_FORM, "multipart/form-data"]
 _AGENT = "/agents/{agent_id}"
 _TOOL = f"{_AGENT}/tools/{{tool_id}}/settings"
+_TOOL_VERSIONS = f"{_AGENT}/tools/{{tool_id}}/versions"
 _VERSIONS = f"{_AGENT}/versions"
 _VERSION = f"{_VERSIONS}/{{number}}"
 _CONVERSATION = "/convos/{agent_id}/{convo_id}"
@@ -123,6 +124,8 @@ _PAGES_WITH = {
         _VERSIONS: "versions.list_versions",
         _VERSION: "versions.read_version",
         f"{_VERSION}/text": "full_texts.read_version",
+        _TOOL_VERSIONS: "versions.list_tool_versions",
+        f"{_TOOL_VERSIONS}/{{number}}": "versions.read_tool_version",
     },
 }
 NAVIGATION = tuple(
@@ -134,7 +137,10 @@ NAVIGATION = tuple(
 _FORMS_WITH = {
     "copies": {f"{_AGENT}/clone": "agent_records.clone_agent"},
     "erasures": {"/settings/erasures": "erasures.create_erasure"},
-    "history": {_VERSION: "versions.restore_version"},
+    "history": {
+        _VERSION: "versions.restore_version",
+        f"{_TOOL_VERSIONS}/{{number}}": "versions.restore_tool_version",
+    },
     "tool_calls": {f"{_AGENT}/tools/{{tool_id}}": "agents.test_tool"},
 }
 

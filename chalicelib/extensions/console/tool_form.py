@@ -95,12 +95,16 @@ def _delete(session: Session, agent_id: str, tool_id: str) -> Response:
     return _to_agent(session, agent_id, "tool_deleted")
 
 
-def _read(agent_id: str, tool_id: str) -> ToolPage:
-    """Return an agent's tool. Raise NotFound, also for another agent's tool."""
+def read(agent_id: str, tool_id: str) -> tuple[Document, str]:
+    """Return an agent's tool and its entity tag. Raise NotFound, also for another agent's tool."""
     tool, tag = calls.read(_PATH, tool_id=tool_id)
     if tool.get("agentId") != agent_id:
         raise errors.NotFound.of("tool")
-    return _page_of(agent_id, tool, tag)
+    return tool, tag
+
+
+def _read(agent_id: str, tool_id: str) -> ToolPage:
+    return _page_of(agent_id, *read(agent_id, tool_id))
 
 
 def _page_of(agent_id: str, tool: Document, tag: str = "") -> ToolPage:

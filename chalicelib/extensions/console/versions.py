@@ -1,72 +1,133 @@
-"""The agent version pages: the list, the changes that restoring a version would make, and the restore action."""
+"""The version pages of agents and tools: the list, the changes that restoring a version would make, and the restore."""
+
+from typing import NamedTuple
+from urllib.parse import quote
 
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import agent_form, calls, differences, guard, pages, rights
+from chalicelib.extensions.console import agent_form, calls, differences, guard, pages, rights, tool_form
 from chalicelib.extensions.console.calls import commit_now, query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.template_filters import agent_title, display_name
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
-_AGENT = "/v3/agents/{agent_id}"
-_VERSIONS = f"{_AGENT}/versions"
-_VERSION = f"{_VERSIONS}/{{number}}"
+_AGENT, _TOOL = "/v3/agents/{agent_id}", "/v3/tools/{tool_id}"
 _PAGE_SIZE = 50
 _NO_TAG = '"none"'  # no record has this tag
+_AGENT_OF_TOOL = frozenset({"agentId"})
+
+
+class Versioned(NamedTuple):
+    """An agent or tool that has versions.
+
+    `path` and `ids` are those of its operation. `base` is the path of its version pages without `/versions`. `page` is
+    the page to which a restore leads.
+    """
+
+    path: str
+    ids: dict[str, str]
+    base: str
+    page: str
+    title: str
+    record: Document
+    tag: str
+    read_only: frozenset[str]
+
+    def read(self, number: str) -> Document:
+        """Return a version. Raise NotFound, and Invalid for a number that is malformed."""
+        version: Document = calls.get(f"{self.path}/versions/{{number}}", None, number=number, **self.ids)["data"]
+        return version
 
 
 @signed_in("/agents")
 def list_versions(session: Session, agent_id: str) -> Response:
     """List an agent's versions, newest first, with their authors and changed members."""
-    agent, _ = calls.read(_AGENT, agent_id=agent_id)
-    query = {"limit": _PAGE_SIZE, "cursor": current_request.query_value("cursor")}
-    page = calls.get(_VERSIONS, query, agent_id=agent_id)
-    following = query_string({"cursor": page["nextCursor"]}) if page.get("nextCursor") else None
-    return guard.page(
-        session,
-        "versions.html",
-        "/agents",
-        agent=agent,
-        versions=page["data"],
-        following=following,
-    )
+    return _list(session, _agent(agent_id))
 
 
 @signed_in("/agents")
 def read_version(session: Session, agent_id: str, number: str) -> Response:
     """Show the changes that restoring a version would make to the current agent."""
-    return _page(session, agent_id, number)
+    return _page(session, _agent(agent_id), number)
 
 
 @signed_in("/agents")
 def restore_version(session: Session, agent_id: str, number: str) -> Response:
     """Restore a version. If the agent has changed since the person compared it, show the comparison again."""
-    values, tag = {"agent_id": agent_id, "number": number}, guard.form().get("tag") or _NO_TAG
-    rights.require_limits(session, *_read(agent_id, number)[:2])
-    try:
-        commit_now(lambda: calls.send("POST", f"{_VERSION}/restore", None, tag, **values))
-    except errors.PreconditionFailed:
-        if _comparison(agent_id, number)["changes"]:  # no changes if the form was submitted twice
-            return _page(session, agent_id, number, status=412)
-    return pages.saved(session.workspace_id, f"/agents/{agent_id}", "true")
+    versioned = _agent(agent_id)
+    rights.require_limits(session, versioned.record, versioned.read(number))
+    return _restore(session, versioned, number)
 
 
-def _page(session: Session, agent_id: str, number: str, status: int = 200) -> Response:
-    compared = _comparison(agent_id, number)  # compare first, because this rejects an invalid number
+@signed_in("/agents")
+def list_tool_versions(session: Session, agent_id: str, tool_id: str) -> Response:
+    """List a tool's versions, newest first."""
+    return _list(session, _tool(session, agent_id, tool_id))
+
+
+@signed_in("/agents")
+def read_tool_version(session: Session, agent_id: str, tool_id: str, number: str) -> Response:
+    """Show the changes that restoring a version would make to the current tool."""
+    return _page(session, _tool(session, agent_id, tool_id), number)
+
+
+@signed_in("/agents")
+def restore_tool_version(session: Session, agent_id: str, tool_id: str, number: str) -> Response:
+    """Restore a version of a tool. If the tool has changed since the comparison, show the comparison again."""
+    return _restore(session, _tool(session, agent_id, tool_id), number)
+
+
+def _agent(agent_id: str) -> Versioned:
+    agent, tag = calls.read(_AGENT, agent_id=agent_id)
+    page = f"/agents/{quote(agent_id)}"
+    ids, title = {"agent_id": agent_id}, agent_title(agent)
+    return Versioned(_AGENT, ids, page, page, title, agent, tag, agent_form.read_only())
+
+
+def _tool(session: Session, agent_id: str, tool_id: str) -> Versioned:
+    """Return an agent's tool. Raise Forbidden for people who are not operators, and NotFound for other tools."""
+    rights.require_operator(session)
+    tool, tag = tool_form.read(agent_id, tool_id)
+    page, title = f"/agents/{quote(agent_id)}", display_name(tool, "name") or tool_id
+    base = f"{page}/tools/{quote(tool_id)}"
+    return Versioned(_TOOL, {"tool_id": tool_id}, base, f"{page}#tools", title, tool, tag, _AGENT_OF_TOOL)
+
+
+def _list(session: Session, versioned: Versioned) -> Response:
+    query = {"limit": _PAGE_SIZE, "cursor": current_request.query_value("cursor")}
+    page = calls.get(f"{versioned.path}/versions", query, **versioned.ids)
+    following = query_string({"cursor": page["nextCursor"]}) if page.get("nextCursor") else None
     return guard.page(
-        session, "version.html", "/agents", status, number=int(number), is_stale=status == 412, **compared
+        session, "versions.html", "/agents", versioned=versioned, versions=page["data"], following=following
     )
 
 
-def _comparison(agent_id: str, number: str) -> Document:
-    """Return the agent, its entity tag, and the changes that restoring the version would make. Raise NotFound."""
-    agent, version, tag = _read(agent_id, number)
-    return {"agent": agent, "tag": tag, "changes": differences.between(agent, version, agent_form.read_only())}
+def _restore(session: Session, versioned: Versioned, number: str) -> Response:
+    tag, path = guard.form().get("tag") or _NO_TAG, f"{versioned.path}/versions/{{number}}/restore"
+    try:
+        commit_now(lambda: calls.send("POST", path, None, tag, number=number, **versioned.ids))
+    except errors.PreconditionFailed:
+        if _changes(versioned, number):  # no changes if the form was submitted twice
+            return _page(session, versioned, number, status=412)
+    return pages.saved(session.workspace_id, versioned.page, "true")
 
 
-def _read(agent_id: str, number: str) -> tuple[Document, Document, str]:
-    """Return the agent, the version, and the agent's entity tag. Raise NotFound."""
-    agent, tag = calls.read(_AGENT, agent_id=agent_id)
-    return agent, calls.get(_VERSION, agent_id=agent_id, number=number)["data"], tag
+def _page(session: Session, versioned: Versioned, number: str, status: int = 200) -> Response:
+    changes = _changes(versioned, number)  # compare first, because this rejects an invalid number
+    return guard.page(
+        session,
+        "version.html",
+        "/agents",
+        status,
+        versioned=versioned,
+        number=int(number),
+        changes=changes,
+        is_stale=status == 412,
+    )
+
+
+def _changes(versioned: Versioned, number: str) -> differences.Differences:
+    return differences.between(versioned.record, versioned.read(number), versioned.read_only)

@@ -156,6 +156,11 @@ if has("history"):
         ("GET", f"{_AGENT}/versions"): Row(PERSON),
         ("GET", _VERSION): Row(PERSON),
         ("GET", f"{_VERSION}/text"): Row(PERSON),
+        ("GET", f"{_AGENT}/tools/{{tool_id}}/versions"): Row(OPERATOR),
+        ("GET", f"{_AGENT}/tools/{{tool_id}}/versions/{{number}}"): Row(OPERATOR, shows=False),
+        ("POST", f"{_AGENT}/tools/{{tool_id}}/versions/{{number}}"): Row(
+            OPERATOR, page=f"{_AGENT}/tools/{{tool_id}}/versions/{{number}}"
+        ),
         ("POST", _VERSION): Row(PERSON, page=_VERSION),
     }
 # These routes store nothing: a tool test, the form on the first page, links that name no client, the end of a view, an

@@ -11,6 +11,7 @@ extensions.require("reports", "tool_calls", "transcripts")
 
 _CONVOS, _CONVO = "/v3/agents/{agent_id}/convos", "/v3/agents/{agent_id}/convos/{convo_id}"
 _V2, _VISITOR = "/v2/agents/{agent_id}", "/agents/{agent_id}/interact/{user_id}"
+_AGENT_VERSIONS, _TOOL_VERSIONS = "/v3/agents/{agent_id}/versions", "/v3/tools/{tool_id}/versions"
 _OPENAI = "/agents/{agent_id}/openai/v1/conversations"
 
 # The page that shows an operation's records. The page reads them without the operation, or its path is not constant.
@@ -24,6 +25,11 @@ PAGES = {
     "GET /v3/leads/export": "/leads.csv",
     "GET /v3/agents/{agent_id}/tools": "/agents/{agent_id}",
     "GET /v3/analytics": "/analytics",
+    f"GET {_AGENT_VERSIONS}": "/agents/{agent_id}/versions",
+    f"POST {_AGENT_VERSIONS}/{{number}}/restore": "/agents/{agent_id}/versions/{number}",
+    f"GET {_TOOL_VERSIONS}": "/agents/{agent_id}/tools/{tool_id}/versions",
+    f"GET {_TOOL_VERSIONS}/{{number}}": "/agents/{agent_id}/tools/{tool_id}/versions/{number}",
+    f"POST {_TOOL_VERSIONS}/{{number}}/restore": "/agents/{agent_id}/tools/{tool_id}/versions/{number}",
     "GET /v3/agents/{agent_id}/analytics": "/analytics",
     "GET /v3/orgs/{org_id}/analytics": "/analytics",
 }
@@ -54,8 +60,6 @@ REASONS = {
 MISSING = {
     f"GET {_CONVOS}/export",
     f"PATCH {_CONVO}/messages/{{message_id}}", f"DELETE {_CONVO}/messages/{{message_id}}",
-    "GET /v3/tools/{tool_id}/versions", "GET /v3/tools/{tool_id}/versions/{number}",
-    "POST /v3/tools/{tool_id}/versions/{number}/restore",
 
 }  # fmt: skip
 

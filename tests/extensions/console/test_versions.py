@@ -1,5 +1,7 @@
 """Agent versions in the console; the history extension stores them."""
 
+import re
+
 import pytest
 
 from chalicelib.extensions.console import sessions
@@ -10,8 +12,10 @@ from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.extensions.console.test_agents import AGENT, CANARY, LARGE, filled, read_agent, save
 from tests.extensions.console.test_agents import signed_in as signed_in
+from tests.followers import follow
 from tests.moto_tables import snapshot
 from tests.selection import one_of_each
+from tests.webhooks.pipeline import Stream
 
 extensions.require("history")
 NUMBER = extensions.joined("CHOSEN")["number"]
@@ -88,3 +92,30 @@ def test_a_restored_version_changes_no_limits_without_an_administrator(
     sessions.clear_cache()
     assert "Saved." in browser.submit(browser.open(path), path, {}).text
     assert "limits" not in workspace_api.get("/v3/agents/support").data
+
+
+def test_a_version_of_a_tool_is_compared_and_restored(operator: Browser, workspace_api: Api) -> None:
+    stream = Stream("agents")
+    tool = {"name": "Before", "serverUrl": "https://tools.test/", "serverUrlSecret": CANARY}
+    tool_id = workspace_api.post("/v3/agents/support/tools", {"tool": tool}).data["id"]
+    follow("agents", stream.read("agents"))
+    workspace_api.patch(f"/v3/tools/{tool_id}", {"tool": {"name": "After <b>"}})
+    follow("agents", stream.read("agents"))
+    path = f"/agents/support/tools/{tool_id}/versions"
+    assert path in operator.open("/agents/support").text
+    numbers = re.findall(rf'{path}/(\d+)"', operator.open(path).text)
+    page = operator.open(f"{path}/{numbers[-1]}")
+    assert "<code>name</code>" in page.text and CANARY not in page.text and "<b>" not in page.text
+    assert "Saved." in operator.submit(page, f"/versions/{numbers[-1]}", {}).text
+    assert workspace_api.get(f"/v3/tools/{tool_id}").data["name"] == "Before"
+    assert workspace_api.get(f"/v3/tools/{tool_id}").data["serverUrlSecret"] == CANARY
+    assert operator.open(path.replace("support", "other")).status == 404
+
+
+def test_people_who_are_no_operators_see_no_versions_of_tools(signed_in: Browser, workspace_api: Api) -> None:
+    tool = {"name": "Search", "serverUrl": "https://tools.test/"}
+    tool_id = workspace_api.post("/v3/agents/support/tools", {"tool": tool}).data["id"]
+    path = f"/agents/support/tools/{tool_id}/versions"
+    form = {"form": filled(signed_in.open(AGENT))["form"]}
+    assert [signed_in.open(path).status, signed_in.open(f"{path}/1").status] == [403, 403]
+    assert signed_in.post(f"{path}/1", form).status == 403
