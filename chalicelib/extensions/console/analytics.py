@@ -81,7 +81,7 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
         "previous": {"averageSeconds": 0, **report["previous"]},
         "series": periods.with_labels(report["series"], query.interval, zone, t),
         "earlier": periods.with_labels(earlier["series"], query.interval, zone, t),
-        "charted_count": periods.charted_count(report["series"], query.period.end),
+        "charted_count": periods.charted_count(report["series"]),
         "finished_count": periods.finished_count(report["series"], query.period.end),
         "counts": COUNTS,
         "is_empty": not any(report["totals"].get(name) for name in COUNTS),

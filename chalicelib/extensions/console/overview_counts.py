@@ -34,7 +34,7 @@ def read(session: Session, titles: dict[str, str]) -> Document:
         "counted_until": recent.counted_until,
         "series": periods.with_labels(report["series"], "day", period.zone, t),
         "earlier": periods.with_labels(earlier["series"], "day", period.zone, t),
-        "charted_count": periods.charted_count(report["series"], period.end),
+        "charted_count": periods.charted_count(report["series"]),
         "finished_count": periods.finished_count(report["series"], period.end),
         "tiles": TILES,
         "charts_shown": CHARTS,

@@ -70,18 +70,13 @@ def comparable_hours(hourly_counts: Iterable[Any], period: Any, before: Any) -> 
     return [hour for hour in hourly_counts if hour.start < end or hour.start >= period.start]
 
 
-def charted_count(entries: Sequence[dict[str, Any]], end: int) -> int:
-    """Return the number of entries that a chart draws.
-
-    Unfinished intervals are omitted, because they would look like a drop. If fewer than two intervals are complete, all
-    are drawn, because a line needs two points.
-    """
-    finished = finished_count(entries, end)
-    return finished if finished > 1 else len(entries)
+def charted_count(entries: Sequence[dict[str, Any]]) -> int:
+    """Return the number of intervals that have begun, at least 1. A chart draws only these."""
+    return max(1, sum(entry["from"] <= clock.seconds() for entry in entries))
 
 
 def finished_count(entries: Sequence[dict[str, Any]], end: int) -> int:
-    """Return the number of complete intervals. A chart draws a dashed line to the others."""
+    """Return the number of complete intervals. A chart draws a dashed line to the unfinished one."""
     now = clock.seconds()
     return sum(following <= now for following in [*(entry["from"] for entry in entries[1:]), end])
 

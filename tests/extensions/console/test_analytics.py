@@ -87,14 +87,14 @@ def points(page: str) -> list[int]:
 
 
 @pytest.mark.parametrize(("path", "drawn"), [("/overview", 29), ("/analytics", 29), ("/analytics?days=7", 6)])
-def test_a_chart_leaves_out_the_day_that_is_not_over(path: str, drawn: int, signed_in: Browser) -> None:
+def test_the_part_of_a_line_that_is_not_dashed_ends_before_today(path: str, drawn: int, signed_in: Browser) -> None:
     page = signed_in.open(path).text
     assert {*points(page)} == {drawn}
-    assert "unfinished interval" in page
+    assert "Dashed: the interval" in page
     past = signed_in.open("/analytics?from=2026-02-01&to=2026-02-03").text
-    assert ({*points(past)}, "unfinished interval" in past) == ({3}, False)
+    assert ({*points(past)}, "Dashed" in past, "unfinished" in past) == ({3}, False, False)
     today = signed_in.open(f"/analytics?from={TODAY}&to={TODAY}").text
-    assert ({*points(today)}, "unfinished interval" in today) == ({1}, False)
+    assert ({*points(today)}, "Dashed" in today) == ({1}, True)
 
 
 def test_pages_say_when_they_show_only_the_first_agents(
@@ -126,7 +126,7 @@ def test_days_have_their_own_date_where_they_begin_at_the_nearest_hour(zone: str
     assert f"1 Feb – 3 Feb, {zone}" in page
     # In summer, Lord Howe Island is exactly 11 hours ahead of UTC.
     assert ("nearest to midnight" in page) == (zone not in ("UTC", "Australia/Lord_Howe"))
-    assert [day for day in ("31 Jan", "1 Feb", "2 Feb", "3 Feb", "4 Feb") if f">{day}<" in page] == [
+    assert [day for day in ("31 Jan", "1 Feb", "2 Feb", "3 Feb", "4 Feb") if f'"row">{day}<' in page] == [
         "1 Feb", "2 Feb", "3 Feb",
     ]  # fmt: skip
 
@@ -275,18 +275,32 @@ def test_a_change_is_green_only_if_it_is_an_improvement(
 def test_a_chart_scales_by_the_values_that_it_draws(
     browser: Browser, workspace_api: Api, workspace: NewWorkspace
 ) -> None:
-    for days, number in ((0, 9_000), (1, 8)):
-        count(workspace.workspace_id, "support", day_before(days), 0, "NL", conversations=number)
+    tomorrow = day_before(-1)
+    for date, number in ((tomorrow, 90_000), (TODAY, 9_000), (day_before(1), 8)):
+        count(workspace.workspace_id, "support", date, 0, "NL", conversations=number)
     browser.start_session(email="bo@acme.test", password=PASSWORD)
-    chart = browser.open("/overview").text.partition('<svg class="plot"')[2].partition("</svg>")[0]
-    assert re.findall(r'<text class="axis"[^>]*>([^<]*)<', chart)[:5] == ["8", "6", "4", "2", "0"]
+    for path, labels in (
+        ("/overview", ["10k", "7.5k", "5k", "2.5k", "0"]),
+        (f"/analytics?from={TODAY}&to={tomorrow}", ["10k", "7.5k", "5k", "2.5k", "0"]),
+        (f"/analytics?from={day_before(2)}&to={day_before(1)}", ["8", "6", "4", "2", "0"]),
+    ):
+        chart = browser.open(path).text.partition('<svg class="plot"')[2].partition("</svg>")[0]
+        assert re.findall(r'<text class="axis"[^>]*>([^<]*)<', chart)[:5] == labels
+
+
+def test_the_table_of_a_chart_has_the_dates_of_both_periods(signed_in: Browser) -> None:
+    page = signed_in.open("/analytics?from=2026-01-31&to=2026-02-01").text
+    row = r"<tr><th[^>]*>([^<]*)</th><td[^>]*>([^<]*)</td><td>([^<]*)</td><td[^>]*>([^<]*)</td></tr>"
+    assert re.findall(row, page)[:2] == [("31 Jan", "7", "29 Jan", "0"), ("1 Feb", "0", "30 Jan", "0")]
+    following = signed_in.open("/analytics?from=2026-02-02&to=2026-02-03").text
+    assert re.findall(row, following)[:2] == [("2 Feb", "0", "31 Jan", "7"), ("3 Feb", "0", "1 Feb", "0")]
 
 
 def test_a_line_to_an_unfinished_interval_is_dashed(signed_in: Browser) -> None:
     lines = re.compile(r'<polyline class="(line[^"]*)" points="([^"]*)"')
     for first, expected in (
         (day_before(1), [("line", ["0.0"]), ("line unfinished", ["0.0", "100.0"])]),
-        (day_before(2), [("line", ["0.0", "50.0"])]),
+        (day_before(2), [("line", ["0.0", "50.0"]), ("line unfinished", ["50.0", "100.0"])]),
     ):
         page = signed_in.open(f"/analytics?from={first}&to={day_before(0)}").text
         drawn = [(kind, [point.partition(",")[0] for point in points.split()]) for kind, points in lines.findall(page)]
