@@ -1,23 +1,18 @@
-// Shows both periods' values and dates at the pointer, or where the arrow keys lead.
+// Finds both periods' values at the pointer, or where the arrow keys lead. The stylesheet shows them.
 for (const chart of document.querySelectorAll(".chart")) {
-  const all = (selector) => [...chart.querySelectorAll(selector)];
-  const [slider] = all("input"), [cross, dots] = all("path"), keys = all(".key"), rows = all("tbody tr");
-  const points = all("polyline").flatMap((line) => [...line.points]);
-  const show = () => {
-    const { value, max } = slider, x = value * 100 / Math.max(1, max), near = points.filter((point) => Math.abs(point.x - x) < 0.02);
-    cross.setAttribute("d", `M${x} 0V100`);
+  const all = (selector) => [...chart.querySelectorAll(selector)], keys = all(".key"), rows = all("tbody tr");
+  const points = all("polyline").flatMap((line) => [...line.points]), [slider] = all("input"), [dots] = all("path");
+  slider.oninput = slider.onfocus = () => {
+    const x = slider.value * 100 / Math.max(1, slider.max), near = points.filter((point) => Math.abs(point.x - x) < 0.02);
+    const texts = [...rows[slider.value].cells].map((cell) => cell.textContent);
     dots.setAttribute("d", near.map(({ y }) => `M${x} ${y}h0`).join(""));
-    const texts = [...rows[value].cells].map((cell) => cell.textContent);
     for (const key of keys) key.dataset.at = texts.splice(0, 2).join(": ");
     slider.ariaValueText = keys.map((key) => `${key.textContent}, ${key.dataset.at}`).join("; ");
-    chart.classList.add("at");
   };
   slider.onpointermove = ({ offsetX }) => {
     slider.value = Math.round((offsetX - 8) * slider.max / (slider.clientWidth - 16));
-    show();
+    slider.oninput();
   };
-  slider.onpointerup = () => slider.focus(); // a finger leaves afterwards
-  slider.oninput = slider.onfocus = show;
-  slider.onblur = slider.onpointerleave = () => chart.classList.toggle("at", document.activeElement === slider);
+  slider.onpointerup = () => slider.focus();
   slider.hidden = false;
 }

@@ -17,7 +17,7 @@ extensions.require("reports")
 
 # The number of different points that a chart marks.
 _DOTS = "return new Set(arguments[0].closest('.chart').querySelector('.dots').getAttribute('d').split('M')).size - 1"
-_IS_MARKED = "return arguments[0].closest('.chart').matches('.at')"
+_IS_MARKED = "return getComputedStyle(arguments[0].closest('.chart').querySelector('.dots')).visibility === 'visible'"
 _TAP = "Input.dispatchTouchEvent"
 
 
