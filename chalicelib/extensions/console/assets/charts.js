@@ -1,9 +1,9 @@
-// Finds both periods' values at the pointer, or where the arrow keys lead. The stylesheet shows them.
+// Finds the values at the pointer or the focus. The stylesheet shows them.
 for (const chart of document.querySelectorAll(".chart")) {
   const all = (selector) => [...chart.querySelectorAll(selector)], keys = all(".key"), rows = all("tbody tr");
   const points = all("polyline").flatMap((line) => [...line.points]), [slider] = all("input"), [dots] = all("path");
   slider.oninput = slider.onfocus = () => {
-    const x = slider.value * 100 / Math.max(1, slider.max), near = points.filter((point) => Math.abs(point.x - x) < 0.02);
+    const x = slider.value * 100 / (+slider.max || 1), near = points.filter((one) => Math.abs(one.x - x) < 0.02);
     const texts = [...rows[slider.value].cells].map((cell) => cell.textContent);
     dots.setAttribute("d", near.map(({ y }) => `M${x} ${y}h0`).join(""));
     for (const key of keys) key.dataset.at = texts.splice(0, 2).join(": ");
@@ -13,6 +13,5 @@ for (const chart of document.querySelectorAll(".chart")) {
     slider.value = Math.round((offsetX - 8) * slider.max / (slider.clientWidth - 16));
     slider.oninput();
   };
-  slider.onpointerup = () => slider.focus();
   slider.hidden = false;
 }

@@ -8,11 +8,11 @@ const grow = () => {
   text.rows = 2;
   while (text.rows < MOST_ROWS && text.scrollHeight > text.clientHeight) text.rows += 1;
 };
-text.addEventListener("input", grow);
+text.oninput = grow;
 grow();
 
-text.addEventListener("keydown", (event) => {
+text.onkeydown = (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || text.readOnly) return;
   event.preventDefault();
   form.requestSubmit(form.querySelector("[value=reply]"));
-});
+};

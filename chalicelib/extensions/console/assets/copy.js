@@ -1,12 +1,12 @@
 // Adds a button that copies the text of each element with `data-copy`. Without the button, a click selects a secret.
 for (const text of document.querySelectorAll("[data-copy]")) {
-  if (!navigator.clipboard) break; // the browser allows it only over HTTPS and on localhost
+  if (!navigator.clipboard) break; // allowed only over HTTPS and on localhost
   const button = document.createElement("button"), { copy, copied } = text.dataset;
   Object.assign(button, { type: "button", className: "second copy", textContent: copy, ariaLive: "polite" });
-  button.addEventListener("click", async () => {
+  button.onclick = async () => {
     await navigator.clipboard.writeText(text.textContent);
     button.textContent = copied;
     setTimeout(() => { button.textContent = copy; }, 3000);
-  });
+  };
   text.after(button);
 }

@@ -1,6 +1,6 @@
 // Submits a form of filters when a field changes. Without JavaScript, the form has a button.
 for (const form of document.querySelectorAll("form[data-submit]")) {
   form.querySelector("button").hidden = true;
-  form.addEventListener("change", () => form.requestSubmit());
-  form.addEventListener("search", () => form.requestSubmit(), true); // the field has been cleared
+  form.onchange = () => form.requestSubmit();
+  form.addEventListener("search", () => form.requestSubmit(), true); // the field was cleared
 }

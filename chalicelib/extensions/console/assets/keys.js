@@ -23,13 +23,13 @@ const shortcuts = {
   "/": () => (search ?? document.querySelector("#text")).focus(),
   "?": () => help.showModal(),
 };
-document.addEventListener("keydown", (event) => {
+document.onkeydown = (event) => {
   const isField = event.target.closest?.("input, textarea, select, dialog, [contenteditable]");
   if (isField || event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(shortcuts, event.key)) return;
   event.preventDefault();
   shortcuts[event.key]();
-});
+};
 for (const button of document.querySelectorAll(".open-keys")) {
   button.hidden = false;
-  button.addEventListener("click", () => help.showModal());
+  button.onclick = () => help.showModal();
 }

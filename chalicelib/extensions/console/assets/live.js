@@ -127,14 +127,14 @@ if (live) {
       report(await pull().catch(() => "lost"));
     }
   };
-  document.addEventListener("visibilitychange", resume);
-  window.addEventListener("online", resume);
-  document.addEventListener("input", () => { if (failures || pace() < 2) active = Date.now(); else resume(); });
-  form.addEventListener("submit", (event) => {
+  document.onvisibilitychange = resume;
+  window.ononline = resume;
+  document.oninput = () => { if (failures || pace() < 2) active = Date.now(); else resume(); };
+  form.onsubmit = (event) => {
     if (isEnded || event.submitter?.value !== "reply") return;
     event.preventDefault();
     lock(true);
     if (!failures) resume();
-  });
+  };
   run();
 }

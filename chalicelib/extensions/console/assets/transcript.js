@@ -31,5 +31,5 @@ turns.dispatchEvent(new Event("content", { bubbles: true }));
 
 const isAtEnd = () => scroll.scrollTop > -40;
 turns.addEventListener("content", () => { jump.hidden = isAtEnd(); });
-scroll.addEventListener("scroll", () => { if (isAtEnd()) jump.hidden = true; });
-jump.addEventListener("click", () => scroll.scrollTo({ top: 0 }));
+scroll.onscroll = () => { if (isAtEnd()) jump.hidden = true; };
+jump.onclick = () => scroll.scrollTo({ top: 0 });
