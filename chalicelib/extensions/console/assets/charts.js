@@ -13,5 +13,6 @@ for (const chart of document.querySelectorAll(".chart")) {
     slider.value = Math.round((offsetX - 8) * slider.max / (slider.clientWidth - 16));
     slider.oninput();
   };
+  slider.onpointerup = () => slider.focus();
   slider.hidden = false;
 }
