@@ -15,7 +15,8 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", *sorted(f"docs/{one.name}" for one 
 EVERY_DOCUMENT = (*DOCUMENTS, "CHANGELOG.md")
 MOST_BYTES = 12_000
 # 20,000 words, and the pages and sections about replies, new messages, pull endpoints, recent counts, sessions, MCP,
-# OpenAI, the bot, takeovers, drafts, the console's forms for operators, its inbox, and the sessions' benchmark.
+# OpenAI, the bot, takeovers, drafts, the console's forms for operators, its inbox and charts, and the sessions'
+# benchmark.
 MOST_WORDS = 23_399
 
 _EXTENSIONS = ROOT / "chalicelib/extensions"

@@ -72,7 +72,8 @@ def comparable_hours(hourly_counts: Iterable[Any], period: Any, before: Any) -> 
 
 def charted_count(entries: Sequence[dict[str, Any]]) -> int:
     """Return the number of intervals that have begun, at least 1. A chart draws only these."""
-    return max(1, sum(entry["from"] <= clock.seconds() for entry in entries))
+    begun = [entry for entry in entries if entry["from"] <= clock.seconds()]
+    return max(1, len(begun))
 
 
 def finished_count(entries: Sequence[dict[str, Any]], end: int) -> int:
