@@ -319,7 +319,11 @@ def test_an_operator_of_an_empty_workspace_reads_how_to_create_an_agent(workspac
     browser = _operator(workspace)
     for path in ("/overview", "/convos", "/analytics", "/leads", "/agents"):
         page = browser.open(path).text
-        assert "There are no agents yet." in page and '/new-agent">Create agent</a>' in page
+        # The overview shows the first steps instead.
+        sentence, link = (
+            ("First steps", "Create an agent") if path == "/overview" else ("There are no agents yet.", "Create agent")
+        )
+        assert sentence in page and f'/new-agent">{link}</a>' in page
         assert "administrator" not in page
 
 
