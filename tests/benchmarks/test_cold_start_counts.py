@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.engine, whole]
 # `deliver` and the fan-out functions share a module, so testing one of them is enough.
 EVENTS = ("deliver", "maintain")
 # Extension -> million instructions. A start with a read has about 750 million, so the console adds at most 0.5 %.
-MOST_OF_EXTENSIONS = {"console": 3.7, "mcp": 0.8}
+MOST_OF_EXTENSIONS = {"console": 3.7, "mcp": 0.85}
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_an_extension_adds_little_to_the_start_of_other_requests(
     extension: str,
 ) -> None:
     key, folder = (READ, OURS), ours.directory / "chalicelib" / "extensions" / extension
-    # A copy of the package would have another path, which changes the count by up to 0.1 million.
+    # A copy of the package would have another path, which changes the count.
     folder.rename(tmp_path / extension)
     count_without = cold_start.count({key: cold_start.start_of(key, ours.directory, situation)})[key]
     (tmp_path / extension).rename(folder)
