@@ -20,9 +20,7 @@ Most tests use this path. It halves the suite's run time. `make test-long` runs 
 6. **Other HTTP clients.** On each start, moto builds 1,300 URL patterns for requests that the SDK does not send. The
    fast path skips this.
 7. **Private keys.** All symmetric KMS keys share one RSA key, which moto would generate for each.
-8. **Queries.** For each query, moto sorts the whole table, and then selects the items with the partition key. The fast
-   path passes only these items to moto. moto also determines the type of both values in each comparison. The fast path
-   compares strings directly.
+8. **Tables.** moto's queries and items are replaced by faster ones with the same results (`tests/fast_tables.py`).
 9. **Stream records.** A handler passes the records of DynamoDB Streams to the SDK, as in 1.
 """
 
@@ -47,7 +45,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID, RESPONSES_METHODS, botocore_stu
 from moto.core.responses import ActionResult
 from moto.core.utils import camelcase_to_underscores
 from moto.dynamodb.models import DynamoDBBackend
-from moto.dynamodb.models.dynamo_type import DDBType, DynamoType
+from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.dynamodb.models.table import Table
 from moto.dynamodb.responses import DynamoHandler
 from moto.dynamodbstreams.models import dynamodbstreams_backends
@@ -55,6 +53,7 @@ from moto.kms import models as kms_models
 from moto.kms.utils import AbstractPrivateKey, KeySpec, generate_private_key
 from werkzeug.exceptions import HTTPException
 
+from tests import fast_tables
 from tests.engines import create_resources
 from tests.moto_tables import tables
 
@@ -71,8 +70,6 @@ _over_http = 0
 _turn = threading.Lock()  # moto's tables are plain dictionaries
 _methods = [*RESPONSES_METHODS]
 _update_item = DynamoDBBackend.update_item
-_query: Any = Table.query
-_cast_value: Any = DynamoType.cast_value
 
 
 def use(client: Any) -> None:
@@ -106,8 +103,7 @@ def _switch(*, on: bool) -> None:
     _is_on = on
     RESPONSES_METHODS[:] = [] if on else _methods
     DynamoDBBackend.update_item = _update_copy if on else _update_item  # type: ignore[assignment, method-assign]
-    Table.query = _query_partition if on else _query  # type: ignore[assignment, method-assign]
-    DynamoType.cast_value = property(_cast_quickly) if on else _cast_value  # type: ignore[assignment, method-assign]
+    fast_tables.switch(on=on)
     kms_models.generate_private_key = _share_unused_key if on else generate_private_key  # type: ignore[attr-defined]
     if on:
         Table.__deepcopy__ = _copy  # type: ignore[attr-defined]
@@ -261,32 +257,6 @@ def _share_unused_key(key_spec: str) -> AbstractPrivateKey:
 @cache
 def _unused_key() -> AbstractPrivateKey:
     return generate_private_key(KeySpec.SYMMETRIC_DEFAULT)
-
-
-# 8: queries
-
-
-def _query_partition(table: Any, hash_key: Any, *arguments: Any, **named: Any) -> Any:
-    index_name, conditions = arguments[6], named["hash_key_conditions"]
-    # A copy with `copy.copy` would be added to moto's list of all tables.
-    part = object.__new__(type(table))
-    part.__dict__.update(table.__dict__)
-    if index_name is None:
-        part.items = {hash_key: table.items[hash_key]} if hash_key in table.items else {}
-    elif table.range_key_attr:
-        part.items = {
-            key: {range_key: item for range_key, item in held.items() if _has_values(item, conditions)}
-            for key, held in table.items.items()
-        }
-    return _query(part, hash_key, *arguments, **named)
-
-
-def _has_values(item: Any, conditions: list[tuple[str, Any]]) -> bool:
-    return all((held := item.attrs.get(name)) is not None and held == value for name, value in conditions)
-
-
-def _cast_quickly(value: DynamoType) -> Any:
-    return value.value if value.type == DDBType.STRING else _cast_value.fget(value)
 
 
 # 9: stream records

@@ -130,6 +130,23 @@ def test_a_query_of_some_items_equals_plain_moto_s(engine: None, query: dict[str
     assert bool(fast["Items"]) == (query != QUERIES["nothing"])
 
 
+@pytest.mark.parametrize("excess", [0, 1])
+def test_the_largest_item_is_plain_moto_s(engine: None, excess: int) -> None:
+    size = len("namealistétext") + 1  # "é" has two bytes
+    item = {**KEY, "list": {"L": [{"S": "é"}]}, "text": {"S": "x" * (405_000 - size + excess)}}
+
+    def is_refused() -> bool:
+        try:
+            storage.sdk_client("dynamodb").put_item(TableName=TABLE, Item=item)
+        except ClientError as error:
+            return "size" in str(error)
+        return False
+
+    assert is_refused() == bool(excess)
+    with plain_moto():
+        assert is_refused() == bool(excess)
+
+
 def test_stream_records_equal_plain_moto_s(engine: None) -> None:
     client, stream = storage.sdk_client("dynamodb"), storage.sdk_client("dynamodbstreams")
     values = {
