@@ -22,8 +22,8 @@ def test_a_text_that_is_no_identifier_names_no_record(
     api.post("/v2/clients/bo", {**members, "orgId": "acme"})
     browser = Browser(workspace.workspace_id)
     assert browser.sign_in("bo@acme.test", "correct horse").status == 200
-    find = sessions.organisations.find
-    monkeypatch.setattr(sessions.organisations, "find", lambda *key: read.append(key) or find(*key))
+    find = session_store.organisations.find
+    monkeypatch.setattr(session_store.organisations, "find", lambda *key: read.append(key) or find(*key))
     for path in ("/overview", "/agents", "/convos", "/leads"):
         assert browser.open(path).status == 200
     api.post("/v2/clients/bo", {"orgId": text})

@@ -5,7 +5,8 @@ import pytest
 from tests.api import Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
-from tests.extensions.console.test_operator_pages import HOSTILE
+
+HOSTILE = '"><img src=x onerror=alert(1)>'
 
 
 @pytest.fixture
