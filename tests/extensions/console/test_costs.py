@@ -70,11 +70,15 @@ def test_a_page_has_its_documented_cost(signed_in: Browser) -> None:
 
 
 def test_unchanged_lists_have_their_documented_cost(signed_in: Browser) -> None:
-    for path, name in (("/convos", "the list"), ("/convos?tab=all", "the list of all")):
+    names = {
+        "/convos": "poll of the list in the console",
+        "/convos?tab=all": "poll of the list of all in the console",
+    }
+    for path, name in names.items():
         update = update_path(signed_in, signed_in.open(path))
         with metered() as meter:
             assert signed_in.open(update).status == 204
-        costs.check(f"poll of {name} in the console", meter)
+        costs.check(name, meter)
     with metered() as meter:
         assert signed_in.open("/inbox?version=50").status == 204
     costs.check("poll of the number that waits in the console", meter)
