@@ -156,9 +156,9 @@ def _copy(tree: Path, extensions: frozenset[str]) -> None:
             for file in (path, *_bytecode(path)):
                 (tree / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(_ROOT / file, tree / file)
-    # Create a Git repository, because some tests list the files that Git tracks.
+    # Create a Git repository, because some tests list the files that Git tracks. Git need not store their contents.
     subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
-    subprocess.run(["git", "add", "-A"], cwd=tree, check=True)
+    subprocess.run(["git", "add", "--all", "--intent-to-add"], cwd=tree, check=True)
     # The patterns in .gitignore match directories but not symbolic links.
     (tree / ".git" / "info" / "exclude").write_text("\n".join(_ENVIRONMENTS), encoding="utf-8")
     for environment in _ENVIRONMENTS:
