@@ -5,6 +5,7 @@ and the email entry point.
 """
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -13,6 +14,7 @@ from chalice.app import Blueprint, Chalice, Request, Response, RouteEntry
 from chalicelib import extensions
 from chalicelib.http import current_request
 
+_IN_WORKSPACE = "/console/{workspace}"
 _FORM = ["application/x-www-form-urlencoded"]
 # The body that email programs send (RFC 8058), which the service ignores.
 _ONE_CLICK = [*_FORM, "multipart/form-data"]
@@ -174,14 +176,11 @@ def _welcome(request: Request) -> Response:
     return response
 
 
-def _view(name: str) -> Callable[..., Response]:
-    module, function = name.split(".")
-
-    def run(**values: Any) -> Response:
-        answer: Response = getattr(import_module(f"chalicelib.extensions.console.{module}"), function)(**values)
-        return answer
-
-    return run
+def _show(view: str, /, **values: Any) -> Response:
+    """Return the response of the view `module.function`."""
+    module, function = view.split(".")
+    answer: Response = getattr(import_module(f"chalicelib.extensions.console.{module}"), function)(**values)
+    return answer
 
 
 class _Routes(Blueprint):
@@ -190,24 +189,21 @@ class _Routes(Blueprint):
     def register(self, app: Chalice, options: dict[str, Any]) -> None:
         """Add the routes to the app. `register_blueprint` calls this method."""
         super().register(app, options)
-        for (path, method), (name, content_types) in _views().items():
-            app.routes[path][method] = RouteEntry(_view(name), name, path, method, content_types=content_types)
+        pages, forms = {**_PAGES}, {**_FORMS}
+        for extension in filter(extensions.has, {**_PAGES_WITH, **_FORMS_WITH}):
+            pages |= _PAGES_WITH.get(extension, {})
+            forms |= _FORMS_WITH.get(extension, {})
+        _add(app, "", "GET", _ENTRANCE, [])
+        _add(app, "", "POST", {"/console": "sign_in.enter"}, _FORM)
+        _add(app, _IN_WORKSPACE, "GET", pages, [])
+        _add(app, _IN_WORKSPACE, "POST", forms, _FORM)
+        _add(app, _IN_WORKSPACE, "POST", {_UNSUBSCRIBE: "unsubscribe.unsubscribe"}, _ONE_CLICK)
 
 
-def _views() -> dict[tuple[str, str], tuple[str, list[str]]]:
-    """Return the view and the content types for each path and method."""
-    in_workspace = "/console/{workspace}"
-    pages, forms = {**_PAGES}, {**_FORMS}
-    for extension in filter(extensions.has, {**_PAGES_WITH, **_FORMS_WITH}):
-        pages |= _PAGES_WITH.get(extension, {})
-        forms |= _FORMS_WITH.get(extension, {})
-    pages = {**_ENTRANCE, **{f"{in_workspace}{path}": name for path, name in pages.items()}}
-    forms = {"/console": "sign_in.enter", **{f"{in_workspace}{path}": name for path, name in forms.items()}}
-    return {
-        **{(path, "GET"): (name, []) for path, name in pages.items()},
-        **{(path, "POST"): (name, _FORM) for path, name in forms.items()},
-        (f"{in_workspace}{_UNSUBSCRIBE}", "POST"): ("unsubscribe.unsubscribe", _ONE_CLICK),
-    }
+def _add(app: Chalice, prefix: str, method: str, views: dict[str, str], content_types: list[str]) -> None:
+    for below, name in views.items():
+        path = prefix + below
+        app.routes[path][method] = RouteEntry(partial(_show, name), name, path, method, None, content_types)
 
 
 routes = _Routes(__name__)
