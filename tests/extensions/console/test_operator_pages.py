@@ -7,8 +7,6 @@ import re
 import pytest
 
 from chalicelib import clock
-from chalicelib.extensions.erasures import functions
-from chalicelib.extensions.erasures.extension import QUEUE
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
@@ -20,6 +18,8 @@ from tests.webhooks.pipeline import Stream
 
 extensions.require("erasures", "history", "reports")
 
+from chalicelib.extensions.erasures import functions
+from chalicelib.extensions.erasures.extension import QUEUE
 from tests.extensions.console.stored_counts import count
 
 HOSTILE = '"><img src=x onerror=alert(1)>'
