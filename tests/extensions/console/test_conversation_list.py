@@ -116,7 +116,7 @@ def test_a_search_finds_names_ids_and_messages_of_all_agents(
         path = f"/agents/{AGENTS[place % 3]}/interact/{name}/messages"
         assert workspace_api.post(path, answer).status == 200
     page = signed_in.open("/convos?q=hello from b")  # the newest message is another
-    assert names_in(page) == ["Bea"] and "<b>Bea:</b> Hello from Bea" in page.text
+    assert names_in(page) == ["Bea"] and "<em>Bea:</em> Hello from Bea" in page.text
     assert "All conversations were searched." in page.text and "all messages" in page.text
     assert "data-inbox" not in page.text
     assert pages(signed_in, "/convos?tab=all&q=hello&state=human-chatting") == [[]]

@@ -173,6 +173,7 @@ def test_a_version_and_the_test_of_a_tool_pass_the_same_checks(person: Person) -
     for scheme in ("light", "dark"):
         check(person, scheme)
     assert unescaped_elements(person) == [None]
+    chromium.resize(person.driver, *WIDE)
     person.open("/agents/support")
     person.driver.find_elements("css selector", "li summary")[0].click()
     person.press("Testen")
@@ -199,6 +200,8 @@ def test_what_operators_see_passes_the_same_checks(stranger: Person) -> None:
         check(stranger, "light")
         assert unescaped_elements(stranger) == [None]
     for page, button in (("/agents/support", "[action$='/key'] button"), ("/settings/orgs/acme/clients/acme", VIEW)):
+        # On phones, the bar at the bottom covers what has not been scrolled up.
+        chromium.resize(stranger.driver, *WIDE)
         stranger.open(page)
         stranger.leave(stranger.find(button))
         check(stranger, "dark")
