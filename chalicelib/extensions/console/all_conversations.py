@@ -67,10 +67,11 @@ def read(
     if cursor and not ids.ULID.fullmatch(cursor):
         raise errors.Invalid.member("cursor", "must be the address of an earlier page")
     has_messages = bool(conditions.text) and extensions.has("transcripts")
-    rows = _newest_first(workspace_id, agent_ids, cursor)
+    start = cursor or (ids.id_at(conditions.until * 1000, 0) if conditions.until else None)
+    rows = _newest_first(workspace_id, agent_ids, start)
     entries, following = _examine(rows, conditions, text, MAX_SEARCHED if has_messages else MAX_EXAMINED)
     if has_messages and entries:
-        entries, following = _search_messages(entries, following, conditions, cursor)
+        entries, following = _search_messages(entries, following, conditions, start)
     listed = [entry for entry in entries if entry.is_listed]
     if len(listed) > MAX_ROWS:
         listed, following = listed[:MAX_ROWS], listed[MAX_ROWS - 1].row.created
@@ -107,6 +108,8 @@ def _examine(
     entries: list[_ExaminedConversation] = []
     position, listed, long = None, 0, 0
     for number, row in enumerate(rows):
+        if conditions.since is not None and ids.timestamp_of(row.created) < conditions.since * 1000:
+            break
         if listed == MAX_ROWS or number == most or long == _MAX_LONG:
             return entries, position
         position, long = row.created, long + (row.summary is None)

@@ -5,7 +5,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import extensions
-from chalicelib.extensions.console import guard, overview, pages, periods
+from chalicelib.extensions.console import count_links, figures, guard, overview, pages, periods
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -18,6 +18,8 @@ COUNTS = (
     "conversations", "messages", "handoffs", "newVisitors", "leads", "interactions", "loads", "averageSeconds",
 )  # fmt: skip
 _MAX_BARS = 8
+Bar = tuple[str, int, str]
+"""A bar's name, its count, and the link to the records that it counts, or an empty string."""
 _FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz")
 
 
@@ -85,7 +87,10 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
         "finished_count": periods.finished_count(report["series"], query.period.end),
         "counts": COUNTS,
         "is_empty": not any(report["totals"].get(name) for name in COUNTS),
-        "groups": _groups(report, query),
+        "groups": _groups(session, report, query, agent_id if agent_id in titles else ""),
+        "links": count_links.of_totals(session, period, agent_id if agent_id in titles else ""),
+        "rates": figures.handoff_rates(report),
+        "heat": figures.of_conversations(hourly_counts, period),
         "period": period,
         "counted_until": recent.counted_until,
         "dimension": query.by,
@@ -104,16 +109,26 @@ def _agents(titles: dict[str, str], agent_id: str | None) -> list[str]:
     return [agent_id] if agent_id in titles else [*titles]
 
 
-def _groups(report: Document, query: Any) -> dict[str, list[tuple[str, int]]]:
+def _groups(session: Session, report: Document, query: Any, agent_id: str) -> dict[str, list[Bar]]:
     """For each count, return the dimension values with the highest counts, if there are any."""
     groups = report["groups"] if query.by else []
-    by_count = {name: [(group["value"], group["totals"].get(name, 0)) for group in groups] for name in COUNTS}
+    links = {
+        ("conversations", group["value"]): count_links.of_origin(session, query.period, group["value"], agent_id)
+        for group in groups
+        if query.by == "origin"
+    }
+    by_count = {
+        name: [
+            (group["value"], group["totals"].get(name, 0), links.get((name, group["value"]), "")) for group in groups
+        ]
+        for name in COUNTS
+    }
     return {name: _largest(entries) for name, entries in by_count.items() if _is_known(entries)}
 
 
-def _is_known(entries: list[tuple[str, int]]) -> bool:
-    return any(count for value, count in entries if value != _REPORTS.UNKNOWN)
+def _is_known(entries: list[Bar]) -> bool:
+    return any(count for value, count, _ in entries if value != _REPORTS.UNKNOWN)
 
 
-def _largest(entries: list[tuple[str, int]]) -> list[tuple[str, int]]:
+def _largest(entries: list[Bar]) -> list[Bar]:
     return sorted([entry for entry in entries if entry[1]], key=lambda entry: (-entry[1], entry[0]))[:_MAX_BARS]

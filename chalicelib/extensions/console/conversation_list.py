@@ -20,7 +20,7 @@ from chalicelib.storage import Document
 STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 # The template variables for the result of a form: what was done with how many conversations, and what failed.
 _NO_RESULT: dict[str, Any] = {"done": None, "changed": 0, "problem": None, "failures": {}, "chosen": set()}
-_FILTERS = ("agent", "state", "tag", "origin", "assignedTo", "q")
+_FILTERS = ("agent", "from", "to", "state", "tag", "origin", "assignedTo", "q")
 
 
 class ConversationList(NamedTuple):

@@ -37,7 +37,9 @@ def filters_from_request() -> Filters:
     names = {"state": "state", "origin": "origin", "assignedTo": "chatAssignedTo", "tag": "tag"}
     values = {member: parameters.text(name) for name, member in names.items() if current_request.query_value(name)}
     equal = {member: value for member, value in values.items() if value is not None}
-    return _ANY._replace(tag=equal.pop("tag", None), equal=equal, text=parameters.optional_search_text("q"))
+    since, until = (parameters.seconds(name) if current_request.query_value(name) else None for name in ("from", "to"))
+    filters = _ANY._replace(since=since, until=until, tag=equal.pop("tag", None), equal=equal)
+    return filters._replace(text=parameters.optional_search_text("q"))
 
 
 def read(session: Session, conditions: Filters = _ANY, agent_id: str | None = None) -> Inbox:

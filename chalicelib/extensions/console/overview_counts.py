@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from chalicelib import clock, extensions
-from chalicelib.extensions.console import guard, periods
+from chalicelib.extensions.console import count_links, figures, guard, periods
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
@@ -15,6 +15,9 @@ CHARTS = ("conversations", "messages", "handoffs")
 DIMENSIONS = {"origin": "conversations", "country": "newVisitors"}
 _DAYS, _DAY_SECONDS = 30, 24 * 60 * 60
 _MAX_BARS = 8
+
+Bar = tuple[str, int, str]
+"""A bar's name, its count, and the link to the records that it counts, or an empty string."""
 
 
 def read(session: Session, titles: dict[str, str]) -> Document:
@@ -38,7 +41,12 @@ def read(session: Session, titles: dict[str, str]) -> Document:
         "finished_count": periods.finished_count(report["series"], period.end),
         "tiles": TILES,
         "charts_shown": CHARTS,
-        "bars": {"agent": _by_agent(period, titles, of_agents), **_by_dimensions(recent, period, [*titles])},
+        "links": count_links.of_totals(session, period),
+        "rates": figures.handoff_rates(report),
+        "bars": {
+            "agent": _by_agent(session, period, titles, of_agents),
+            **_by_dimensions(session, recent, period, [*titles]),
+        },
     }
 
 
@@ -50,27 +58,34 @@ def _period() -> Any:
     return _REPORTS.ReportPeriod(today - (_DAYS - 1) * _DAY_SECONDS, today + _DAY_SECONDS, ZoneInfo("UTC"))
 
 
-def _by_agent(period: Any, titles: dict[str, str], of_agents: dict[str, list[Any]]) -> list[tuple[str, int]]:
+def _by_agent(session: Session, period: Any, titles: dict[str, str], of_agents: dict[str, list[Any]]) -> list[Bar]:
     totals = {one: _conversations(period, hours) for one, hours in of_agents.items()}
-    return _largest([(titles[one], total) for one, total in totals.items()])
+    links = {one: count_links.of_conversations(session, period, agent=one) for one in titles}
+    return _largest([(titles[one], total, links[one]) for one, total in totals.items()])
 
 
-def _by_dimensions(recent: Any, period: Any, agent_ids: list[str]) -> dict[str, list[tuple[str, int]]]:
-    return {dimension: _by_dimension(recent, period, agent_ids, dimension) for dimension in DIMENSIONS}
+def _by_dimensions(session: Session, recent: Any, period: Any, agent_ids: list[str]) -> dict[str, list[Bar]]:
+    sums = {dimension: _by_dimension(recent, period, agent_ids, dimension) for dimension in DIMENSIONS}
+    origins = {value: count_links.of_origin(session, period, value) for value in sums["origin"]}
+    links = {"origin": origins, "country": dict.fromkeys(sums["country"], "")}
+    return {
+        dimension: _largest([(value, count, links[dimension][value]) for value, count in values.items()])
+        for dimension, values in sums.items()
+    }
 
 
-def _by_dimension(recent: Any, period: Any, agent_ids: list[str], dimension: str) -> list[tuple[str, int]]:
+def _by_dimension(recent: Any, period: Any, agent_ids: list[str], dimension: str) -> dict[str, int]:
     sums: dict[str, int] = {}
     index = _REPORTS.NAMES.index(DIMENSIONS[dimension])
     for agent_id in agent_ids:
         for hour in recent.read(agent_id, period.start, period.end, dimension):
             sums[hour.value] = sums.get(hour.value, 0) + hour.counts[index]
-    return _largest([*sums.items()])
+    return sums
 
 
 def _conversations(period: Any, of_agent: Sequence[Any]) -> int:
     return sum(hour.counts[_REPORTS.NAMES.index("conversations")] for hour in of_agent if hour.start >= period.start)
 
 
-def _largest(bars: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+def _largest(bars: list[Bar]) -> list[Bar]:
     return sorted([bar for bar in bars if bar[1]], key=lambda bar: (-bar[1], bar[0]))[:_MAX_BARS]

@@ -3,6 +3,7 @@
 from chalicelib.extensions.reports import recent_counts, report, series
 from chalicelib.extensions.reports.hours import DIMENSIONS as DIMENSIONS
 from chalicelib.extensions.reports.hours import NAMES as NAMES
+from chalicelib.extensions.reports.hours import OTHER as OTHER
 from chalicelib.extensions.reports.hours import SECONDS as SECONDS
 from chalicelib.extensions.reports.hours import UNKNOWN as UNKNOWN
 from chalicelib.extensions.reports.report import check_size as check_size

@@ -1,0 +1,44 @@
+"""Figures that are computed from the stored counts: a heat map by weekday and hour, and the handoff rate."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from chalicelib import extensions
+from chalicelib.storage import Document
+
+_REPORTS: Any = extensions.service("series")
+_LEVELS = 4
+
+
+class Cell(NamedTuple):
+    """A weekday's hour: its count, and its shade from 0 (no conversations) to 4 (the most)."""
+
+    count: int
+    level: int
+
+
+def of_conversations(hourly_counts: Iterable[Any], period: Any) -> list[list[Cell]]:
+    """Return how many conversations began in each hour of the week, in the period's time zone.
+
+    The list has the weekdays from Monday, each with 24 hours. If the zone's UTC offset is not a whole number of hours,
+    a UTC hour counts for the local hour in which it starts.
+    """
+    index = _REPORTS.NAMES.index("conversations")
+    sums = [[0] * 24 for _ in range(7)]
+    for hour in hourly_counts:
+        if hour.start >= period.start:
+            local = datetime.fromtimestamp(hour.start, period.zone)
+            sums[local.weekday()][local.hour] += hour.counts[index]
+    most = max(map(max, sums)) or 1
+    return [[Cell(count, -(-count * _LEVELS // most)) for count in day] for day in sums]
+
+
+def handoff_rates(report: Document) -> dict[str, int | None]:
+    """Return the handoffs per 100 conversations, in the period and before. None if there are no conversations."""
+    return {name: _rate(report[name]) for name in ("totals", "previous")}
+
+
+def _rate(totals: Document) -> int | None:
+    conversations = totals["conversations"]
+    return round(100 * totals["handoffs"] / conversations) if conversations else None

@@ -1,0 +1,115 @@
+"""The links of tiles and bars to the records that they count, and the figures that are computed from counts."""
+
+import html
+import re
+
+import pytest
+
+from chalicelib import clock
+from chalicelib.extensions.console import all_conversations
+from chalicelib.workspaces.store import NewWorkspace
+from tests import extensions
+from tests.api import Api
+from tests.conftest import PassTime
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.test_inbox import converse, names_in
+
+extensions.require("reports")
+
+from tests.extensions.console.stored_counts import count
+
+_DAY = 24 * 60 * 60
+_LINK = r'<a href="[^"]*(/(?:convos|leads)\?[^"]*)">{}</a>'
+
+
+@pytest.fixture
+def signed_in(browser: Browser, workspace: NewWorkspace, workspace_api: Api, pass_time: PassTime) -> Browser:
+    """Return the client's browser. Conversations began 60, 40 and 2 days ago, and today. Two of them are counted."""
+    for name, days in (("Old", 20), ("Before", 38), ("Recent", 2), ("Today", 0)):
+        converse(workspace_api, "support", name, "ended_chat")
+        pass_time(days * _DAY)
+    workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "name": "Ann"}})
+    today = clock.iso(clock.seconds())[:10]
+    count(workspace.workspace_id, "support", today, 0, "website", conversations=20, leads=1, handoffs=3)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    return browser
+
+
+def target(page: str, text: str) -> str:
+    """Return the path to which the link with this text leads, or an empty string."""
+    found = re.search(_LINK.format(text), page)
+    return html.unescape(found[1]) if found else ""
+
+
+@pytest.mark.parametrize("path", ["/overview", "/analytics"])
+def test_a_tile_leads_to_the_records_that_it_counts(path: str, signed_in: Browser) -> None:
+    page = signed_in.open(path).text
+    listed = signed_in.open(target(page, "Conversations"))
+    assert names_in(listed) == ["Today", "Recent"]
+    assert "Only conversations that began" in listed.text and "Show all" in listed.text
+    assert ">Ann<" in signed_in.open(target(page, "Leads")).text
+    assert target(page, "Messages") == target(page, "Handoffs") == ""
+
+
+def test_tiles_lead_only_to_pages_that_the_person_may_open(signed_in: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/overview", "/leads"]})
+    signed_in.start_session(email="bo@acme.test", password=PASSWORD)
+    page = signed_in.open("/overview").text
+    assert target(page, "Conversations") == target(page, "website") == "" and target(page, "Leads")
+
+
+def test_days_that_are_not_in_utc_have_no_link_to_leads(signed_in: Browser) -> None:
+    page = signed_in.open("/analytics?tz=Asia/Tokyo").text
+    assert target(page, "Conversations") and not target(page, "Leads")
+
+
+def test_a_bar_leads_to_the_conversations_of_its_agent_or_origin(signed_in: Browser) -> None:
+    page = signed_in.open("/overview").text
+    assert "agent=support" in target(page, "Support") and "from=" in target(page, "Support")
+    assert "origin=website" in target(page, "website")
+    grouped = signed_in.open("/analytics?by=origin&agent=support").text
+    assert {"origin=website", "agent=support"} <= {*target(grouped, "website").partition("?")[2].split("&")}
+    assert target(signed_in.open("/analytics?by=country").text, "website") == ""
+
+
+def test_the_list_examines_only_the_requested_time(signed_in: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = clock.seconds()
+    monkeypatch.setattr(all_conversations, "MAX_EXAMINED", 1)
+    page = signed_in.open(f"/convos?tab=all&from={now - 50 * _DAY}&to={now - 30 * _DAY}")
+    assert names_in(page) == ["Before"] and "cursor=" not in page.text
+    assert signed_in.open("/convos?tab=all&from=x").status == 400
+
+
+def test_the_handoff_rate_is_the_share_of_conversations(
+    signed_in: Browser, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    earlier = clock.iso(clock.seconds() - 40 * _DAY)[:10]
+    assert re.search(
+        r"Handoff rate</span><strong>15 %</strong></li>",
+        signed_in.open("/overview").text.replace('<span class="change"></span>', ""),
+    )
+    count(workspace.workspace_id, "support", earlier, 0, "website", conversations=10, handoffs=3)
+    for path in ("/overview", "/analytics"):
+        tile = signed_in.open(path).text.partition("Handoff rate</span>")[2].partition("</li>")[0]
+        assert (
+            "<strong>15 %</strong>" in tile and '<span class="change better">▼ 50 %' in tile and "before: 30 %" in tile
+        )
+    assert "<strong>–</strong>" in signed_in.open("/analytics?from=2026-01-01&to=2026-01-02").text
+
+
+@pytest.mark.parametrize(("zone", "day", "hour"), [("UTC", "Wed", 23), ("Europe/Amsterdam", "Thu", 0)])
+@pytest.mark.parametrize("by", ["", "&by=origin"])
+def test_the_heat_map_is_in_the_time_zone_of_the_period(
+    zone: str, day: str, hour: int, by: str, browser: Browser, workspace: NewWorkspace
+) -> None:
+    for date, at, number in (("2026-02-04", 23, 7), ("2026-02-05", 9, 2), ("2026-01-28", 23, 50)):
+        count(workspace.workspace_id, "support", date, at, "website", conversations=number)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    page = browser.open(f"/analytics?from=2026-02-02&to=2026-02-08&tz={zone}{by}").text
+    cells = {title: level for level, title in re.findall(r'<td class="heat-(\d)" title="([^"]*)"', page)}
+    shift = 0 if zone == "UTC" else 1
+    shown = {title: level for title, level in cells.items() if level != "0"}
+    assert shown == {f"{day} {hour}:00: 7": "4", f"Thu {9 + shift}:00: 2": "2"}
+    assert len(cells) == 7 * 24
+    assert "style=" not in page
