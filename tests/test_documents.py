@@ -17,7 +17,7 @@ MOST_BYTES = 12_000
 # 20,000 words, and the pages and sections about replies, new messages, pull endpoints, recent counts, sessions, MCP,
 # OpenAI, the bot, takeovers, drafts, the console's forms for operators, its inbox and charts, and the sessions'
 # benchmark.
-MOST_WORDS = 23_429
+MOST_WORDS = 23_480
 
 _EXTENSIONS = ROOT / "chalicelib/extensions"
 _SUFFIXES = {".css", ".html", ".js", ".json", ".lock", ".md", ".py", ".svg", ".toml", ".txt", ".yaml"}
