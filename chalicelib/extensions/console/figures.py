@@ -12,9 +12,9 @@ _LEVELS = 4
 
 
 class Cell(NamedTuple):
-    """A weekday's hour: its count, and its shade from 0 (no conversations) to 4 (the most)."""
+    """A weekday's hour: its number of conversations, and its shade from 0 (no conversations) to 4 (the most)."""
 
-    count: int
+    conversations: int
     level: int
 
 
