@@ -98,3 +98,8 @@ def test_a_chart_has_its_values_in_a_table_without_javascript(person: Person) ->
         assert f"{date(0)} 12 {date(7)} 0" in person.text()
     finally:
         person.use_javascript(True)
+
+
+def test_a_bar_is_visible(person: Person) -> None:
+    person.open("/overview")
+    assert person.driver.execute_script("return document.querySelector('.fill').getBoundingClientRect().width") > 50
