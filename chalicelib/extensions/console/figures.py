@@ -1,10 +1,10 @@
 """Figures that are computed from the stored counts: a heat map by weekday and hour, and the handoff rate."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from chalicelib import extensions
+from chalicelib.extensions.console import periods
 from chalicelib.storage import Document
 
 _REPORTS: Any = extensions.service("series")
@@ -28,7 +28,7 @@ def of_conversations(hourly_counts: Iterable[Any], period: Any) -> list[list[Cel
     sums = [[0] * 24 for _ in range(7)]
     for hour in hourly_counts:
         if hour.start >= period.start:
-            local = datetime.fromtimestamp(hour.start, period.zone)
+            local = periods.local_time(hour.start, period.zone)
             sums[local.weekday()][local.hour] += hour.counts[index]
     most = max(map(max, sums)) or 1
     return [[Cell(count, -(-count * _LEVELS // most)) for count in day] for day in sums]

@@ -82,10 +82,15 @@ def finished_count(entries: Sequence[dict[str, Any]], end: int) -> int:
     return sum(following <= now for following in [*(entry["from"] for entry in entries[1:]), end])
 
 
+def local_time(seconds: int, zone: tzinfo) -> datetime:
+    """Return a time in Unix seconds as a time in a zone."""
+    return datetime.fromtimestamp(seconds, zone)
+
+
 def _period(zone: tzinfo) -> Any:
     first, last = _date("from"), _date("to")
     if first is None and last is None:
-        last = datetime.fromtimestamp(clock.seconds(), zone).date()
+        last = local_time(clock.seconds(), zone).date()
         first = last - timedelta(days=_days() - 1)
     if first is None or last is None or not timedelta() <= last - first < timedelta(days=_REPORTS.MAX_DAYS):
         raise InvalidPeriod("from")
@@ -119,7 +124,7 @@ def _midnight(day: date, zone: tzinfo) -> int:
 
 def _label(seconds: int, interval: str, zone: tzinfo, t: Callable[[str], str]) -> str:
     if interval == "hour":
-        local = datetime.fromtimestamp(seconds, zone)
+        local = local_time(seconds, zone)
         return f"{local.day} {template_filters.month(local.month, t)} {local:%H:%M}"
     day = _REPORTS.day_of(seconds, zone)
     month = template_filters.month(day.month, t)
