@@ -11,7 +11,9 @@ from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import FLAG, LONG, TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import wire
 from chalicelib.storage import Document
+from chalicelib.tools import models
 
 _PATH, _OF_AGENT = "/v3/tools/{tool_id}", "/v3/agents/{agent_id}/tools"
 _FIELDS = (
@@ -101,6 +103,11 @@ def read(agent_id: str, tool_id: str) -> tuple[Document, str]:
     if tool.get("agentId") != agent_id:
         raise errors.NotFound.of("tool")
     return tool, tag
+
+
+def read_only() -> frozenset[str]:
+    """Return the members that the service sets."""
+    return frozenset(wire.read_only_members(models.Tool))
 
 
 def _read(agent_id: str, tool_id: str) -> ToolPage:

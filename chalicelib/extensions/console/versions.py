@@ -17,7 +17,6 @@ from chalicelib.storage import Document
 _AGENT, _TOOL = "/v3/agents/{agent_id}", "/v3/tools/{tool_id}"
 _PAGE_SIZE = 50
 _NO_TAG = '"none"'  # no record has this tag
-_AGENT_OF_TOOL = frozenset({"agentId"})
 
 
 class Versioned(NamedTuple):
@@ -93,7 +92,7 @@ def _tool(session: Session, agent_id: str, tool_id: str) -> Versioned:
     tool, tag = tool_form.read(agent_id, tool_id)
     page, title = f"/agents/{quote(agent_id)}", display_name(tool, "name") or tool_id
     base = f"{page}/tools/{quote(tool_id)}"
-    return Versioned(_TOOL, {"tool_id": tool_id}, base, f"{page}#tools", title, tool, tag, _AGENT_OF_TOOL)
+    return Versioned(_TOOL, {"tool_id": tool_id}, base, f"{page}#tools", title, tool, tag, tool_form.read_only())
 
 
 def _list(session: Session, versioned: Versioned) -> Response:

@@ -217,7 +217,9 @@ def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
     hook_id = api.post("/v3/webhooks", {"webhook": hook}).data["id"]
     delivery_id = api.post(f"/v3/webhooks/{hook_id}/test").data["id"]
     fail_delivery(workspace.workspace_id, hook_id, delivery_id)
-    extensions.populate(workspace.workspace_id, {"agent_id": "support"}, mark)
+    tool = {"name": mark, "serverUrl": "http://127.0.0.1:9/"}
+    tool_id = api.post("/v3/agents/support/tools", {"tool": tool}).data["id"]
+    extensions.populate(workspace.workspace_id, {"agent_id": "support", "tool_id": tool_id}, mark)
     ids = {
         "workspace": workspace.workspace_id,
         "agent_id": "support",
@@ -230,9 +232,7 @@ def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
         "token": "unknown",
         "webhook_id": hook_id,
         "delivery_id": delivery_id,
-        "tool_id": api.post(
-            "/v3/agents/support/tools", {"tool": {"name": mark, "serverUrl": "http://127.0.0.1:9/"}}
-        ).data["id"],
+        "tool_id": tool_id,
         "token_id": api.post("/v3/tokens", {"token": {"name": mark, "expiresInSeconds": 86_400}}).data["id"],
     }
     if has("erasures"):
