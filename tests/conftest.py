@@ -112,6 +112,12 @@ def pass_time(monkeypatch: pytest.MonkeyPatch) -> PassTime:
 
 
 @pytest.fixture
+def midday(pass_time: PassTime) -> None:
+    """Stop both clocks at the next midday in UTC. In the first hour of a day, reports read two days' recent counts."""
+    pass_time((12 * 3_600 - clock.seconds()) % 86_400)
+
+
+@pytest.fixture
 def stop_clock(monkeypatch: pytest.MonkeyPatch) -> StopClock:
     """Return a function that stops the clock at a Unix time in seconds."""
     return lambda seconds: monkeypatch.setattr(clock, "milliseconds", lambda: round(seconds * 1000))

@@ -55,7 +55,7 @@ def lead_row(workspace_id: str, number: int) -> leads.LeadRow:
     return row
 
 
-@pytest.mark.usefixtures("pass_time")  # the clock is stopped, so the credential stays cached
+@pytest.mark.usefixtures("midday")  # the clock is stopped, so the credential stays cached
 @pytest.mark.parametrize("number", [10, 600, pytest.param(100_000, marks=pytest.mark.long)])
 def test_the_cost_of_a_page_is_bounded_for_any_number_of_agents(number: int, api: Api, workspace: NewWorkspace) -> None:
     fill(workspace.workspace_id, number)

@@ -266,6 +266,7 @@ def test_a_count_after_the_deletion_of_the_agent_writes_nothing(api: Api, pipeli
     assert [*storage.scan(DayRow, DayRow.period.startswith("counts#"))] == []
 
 
+@pytest.mark.usefixtures("midday")
 @pytest.mark.parametrize("most", [1_000, 1_000_000])
 def test_a_month_of_days_costs_four_requests_whatever_was_counted(
     api: Api, workspace: NewWorkspace, agent_id: str, most: int
