@@ -110,7 +110,7 @@ def test_a_row_names_the_author_of_the_newest_message(signed_in: Browser, worksp
     def previews() -> list[str]:
         page = signed_in.open("/convos?tab=all").text
         assert signed_in.open("/convos/sales/Ann").text.count('class="preview"') == 2
-        return re.findall(r'class="preview">(?:<b>([^<]*)</b>)?', page)
+        return re.findall(r'class="preview">(?:<em>([^<]*)</em>)?', page)
 
     converse(workspace_api, "sales", "Ann", "requested_chat")
     workspace_api.patch("/v3/agents/sales/convos/Ann", {"conversation": {"userName": "Ann <i> Jansen", "match": "x"}})

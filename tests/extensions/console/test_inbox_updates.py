@@ -37,7 +37,7 @@ def test_a_list_is_sent_again_only_if_it_has_changed(path: str, signed_in: Brows
     assert signed_in.open(update).status == 204
     message = {"messages": [{"from": "bot", "item": {"text": "Hello again"}}]}
     workspace_api.post("/v3/agents/sales/convos/Ann/messages", message)
-    assert "<b>AI:</b> Hello again" in signed_in.open(update).text
+    assert "<em>AI:</em> Hello again" in signed_in.open(update).text
 
 
 def test_a_wait_becomes_long_without_a_change(signed_in: Browser, workspace_api: Api, pass_time: PassTime) -> None:
