@@ -5,7 +5,8 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import extensions
-from chalicelib.extensions.console import count_links, figures, guard, overview, pages, periods
+from chalicelib.extensions.console import bars, count_links, figures, guard, overview, pages, periods
+from chalicelib.extensions.console.bars import Bar
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -17,9 +18,6 @@ _REPORTS: Any = extensions.service("series")
 COUNTS = (
     "conversations", "messages", "handoffs", "newVisitors", "leads", "interactions", "loads", "averageSeconds",
 )  # fmt: skip
-_MAX_BARS = 8
-Bar = tuple[str, int, str]
-"""A bar's name, its count, and the link to the records that it counts, or an empty string."""
 _FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz")
 
 
@@ -90,7 +88,7 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
         "groups": _groups(session, report, query, agent_id if agent_id in titles else ""),
         "links": count_links.of_totals(session, period, agent_id if agent_id in titles else ""),
         "rates": figures.handoff_rates(report),
-        "heat": figures.of_conversations(hourly_counts, period),
+        "heat": figures.heat_map(hourly_counts, period),
         "period": period,
         "counted_until": recent.counted_until,
         "dimension": query.by,
@@ -119,16 +117,12 @@ def _groups(session: Session, report: Document, query: Any, agent_id: str) -> di
     }
     by_count = {
         name: [
-            (group["value"], group["totals"].get(name, 0), links.get((name, group["value"]), "")) for group in groups
+            Bar(group["value"], group["totals"].get(name, 0), links.get((name, group["value"]), "")) for group in groups
         ]
         for name in COUNTS
     }
-    return {name: _largest(entries) for name, entries in by_count.items() if _is_known(entries)}
+    return {name: bars.largest(entries) for name, entries in by_count.items() if _has_known_value(entries)}
 
 
-def _is_known(entries: list[Bar]) -> bool:
-    return any(count for value, count, _ in entries if value != _REPORTS.UNKNOWN)
-
-
-def _largest(entries: list[Bar]) -> list[Bar]:
-    return sorted([entry for entry in entries if entry[1]], key=lambda entry: (-entry[1], entry[0]))[:_MAX_BARS]
+def _has_known_value(entries: list[Bar]) -> bool:
+    return any(bar.total for bar in entries if bar.name != _REPORTS.UNKNOWN)

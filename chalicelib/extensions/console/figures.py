@@ -18,11 +18,11 @@ class Cell(NamedTuple):
     level: int
 
 
-def of_conversations(hourly_counts: Iterable[Any], period: Any) -> list[list[Cell]]:
-    """Return how many conversations began in each hour of the week, in the period's time zone.
+def heat_map(hourly_counts: Iterable[Any], period: Any) -> list[list[Cell]]:
+    """Return the number of conversations that began in each hour of the week, in the period's time zone.
 
-    The list has the weekdays from Monday, each with 24 hours. If the zone's UTC offset is not a whole number of hours,
-    a UTC hour counts for the local hour in which it starts.
+    The list contains the weekdays from Monday, each with 24 cells. If the zone's UTC offset is not a whole number of
+    hours, a UTC hour counts for the local hour in which it starts.
     """
     index = _REPORTS.NAMES.index("conversations")
     sums = [[0] * 24 for _ in range(7)]
@@ -35,7 +35,10 @@ def of_conversations(hourly_counts: Iterable[Any], period: Any) -> list[list[Cel
 
 
 def handoff_rates(report: Document) -> dict[str, int | None]:
-    """Return the handoffs per 100 conversations, in the period and before. None if there are no conversations."""
+    """Return the handoffs per 100 conversations in the period (`totals`) and the period before it (`previous`).
+
+    A rate is None if its period has no conversations.
+    """
     return {name: _rate(report[name]) for name in ("totals", "previous")}
 
 

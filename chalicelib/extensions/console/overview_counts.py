@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from chalicelib import clock, extensions
-from chalicelib.extensions.console import count_links, figures, guard, periods
+from chalicelib.extensions.console import bars, count_links, figures, guard, periods
+from chalicelib.extensions.console.bars import Bar
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
@@ -14,10 +15,6 @@ CHARTS = ("conversations", "messages", "handoffs")
 # The count that each dimension's chart shows. Only page loads, which count visitors, have a country.
 DIMENSIONS = {"origin": "conversations", "country": "newVisitors"}
 _DAYS, _DAY_SECONDS = 30, 24 * 60 * 60
-_MAX_BARS = 8
-
-Bar = tuple[str, int, str]
-"""A bar's name, its count, and the link to the records that it counts, or an empty string."""
 
 
 def read(session: Session, titles: dict[str, str]) -> Document:
@@ -59,18 +56,17 @@ def _period() -> Any:
 
 
 def _by_agent(session: Session, period: Any, titles: dict[str, str], of_agents: dict[str, list[Any]]) -> list[Bar]:
-    totals = {one: _conversations(period, hours) for one, hours in of_agents.items()}
-    links = {one: count_links.of_conversations(session, period, agent=one) for one in titles}
-    return _largest([(titles[one], total, links[one]) for one, total in totals.items()])
+    totals = {agent_id: _conversations(period, hours) for agent_id, hours in of_agents.items()}
+    links = {agent_id: count_links.of_conversations(session, period, agent=agent_id) for agent_id in titles}
+    return bars.largest(Bar(titles[agent_id], total, links[agent_id]) for agent_id, total in totals.items())
 
 
 def _by_dimensions(session: Session, recent: Any, period: Any, agent_ids: list[str]) -> dict[str, list[Bar]]:
     sums = {dimension: _by_dimension(recent, period, agent_ids, dimension) for dimension in DIMENSIONS}
-    origins = {value: count_links.of_origin(session, period, value) for value in sums["origin"]}
-    links = {"origin": origins, "country": dict.fromkeys(sums["country"], "")}
+    links = {value: count_links.of_origin(session, period, value) for value in sums["origin"]}
     return {
-        dimension: _largest([(value, count, links[dimension][value]) for value, count in values.items()])
-        for dimension, values in sums.items()
+        "origin": bars.largest(Bar(value, total, links[value]) for value, total in sums["origin"].items()),
+        "country": bars.largest(Bar(value, total) for value, total in sums["country"].items()),
     }
 
 
@@ -85,7 +81,3 @@ def _by_dimension(recent: Any, period: Any, agent_ids: list[str], dimension: str
 
 def _conversations(period: Any, of_agent: Sequence[Any]) -> int:
     return sum(hour.counts[_REPORTS.NAMES.index("conversations")] for hour in of_agent if hour.start >= period.start)
-
-
-def _largest(bars: list[Bar]) -> list[Bar]:
-    return sorted([bar for bar in bars if bar[1]], key=lambda bar: (-bar[1], bar[0]))[:_MAX_BARS]
