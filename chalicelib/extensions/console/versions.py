@@ -1,4 +1,4 @@
-"""The version pages of agents and tools: the list, the changes that restoring a version would make, and the restore."""
+"""The version pages of agents and tools: the list, the effects of restoring a version, and the restore action."""
 
 from typing import NamedTuple
 from urllib.parse import quote
@@ -19,11 +19,11 @@ _PAGE_SIZE = 50
 _NO_TAG = '"none"'  # no record has this tag
 
 
-class Versioned(NamedTuple):
+class VersionedRecord(NamedTuple):
     """An agent or tool that has versions.
 
-    `path` and `ids` are those of its operation. `base` is the path of its version pages without `/versions`. `page` is
-    the page to which a restore leads.
+    `path` is the path of its API operations, and `ids` contains the values in this path. `base` is the path of its
+    version pages without `/versions`. After a restore, the browser opens `page`.
     """
 
     path: str
@@ -36,7 +36,7 @@ class Versioned(NamedTuple):
     read_only: frozenset[str]
 
     def read(self, number: str) -> Document:
-        """Return a version. Raise NotFound, and Invalid for a number that is malformed."""
+        """Return a version. Raise NotFound, and Invalid for a malformed number."""
         version: Document = calls.get(f"{self.path}/versions/{{number}}", None, number=number, **self.ids)["data"]
         return version
 
@@ -56,9 +56,9 @@ def read_version(session: Session, agent_id: str, number: str) -> Response:
 @signed_in("/agents")
 def restore_version(session: Session, agent_id: str, number: str) -> Response:
     """Restore a version. If the agent has changed since the person compared it, show the comparison again."""
-    versioned = _agent(agent_id)
-    rights.require_limits(session, versioned.record, versioned.read(number))
-    return _restore(session, versioned, number)
+    subject = _agent(agent_id)
+    rights.require_limits(session, subject.record, subject.read(number))
+    return _restore(session, subject, number)
 
 
 @signed_in("/agents")
@@ -79,54 +79,52 @@ def restore_tool_version(session: Session, agent_id: str, tool_id: str, number: 
     return _restore(session, _tool(session, agent_id, tool_id), number)
 
 
-def _agent(agent_id: str) -> Versioned:
+def _agent(agent_id: str) -> VersionedRecord:
     agent, tag = calls.read(_AGENT, agent_id=agent_id)
     page = f"/agents/{quote(agent_id)}"
     ids, title = {"agent_id": agent_id}, agent_title(agent)
-    return Versioned(_AGENT, ids, page, page, title, agent, tag, agent_form.read_only())
+    return VersionedRecord(_AGENT, ids, page, page, title, agent, tag, agent_form.read_only())
 
 
-def _tool(session: Session, agent_id: str, tool_id: str) -> Versioned:
+def _tool(session: Session, agent_id: str, tool_id: str) -> VersionedRecord:
     """Return an agent's tool. Raise Forbidden for people who are not operators, and NotFound for other tools."""
     rights.require_operator(session)
     tool, tag = tool_form.read(agent_id, tool_id)
     page, title = f"/agents/{quote(agent_id)}", display_name(tool, "name") or tool_id
     base = f"{page}/tools/{quote(tool_id)}"
-    return Versioned(_TOOL, {"tool_id": tool_id}, base, f"{page}#tools", title, tool, tag, tool_form.read_only())
+    return VersionedRecord(_TOOL, {"tool_id": tool_id}, base, f"{page}#tools", title, tool, tag, tool_form.read_only())
 
 
-def _list(session: Session, versioned: Versioned) -> Response:
+def _list(session: Session, subject: VersionedRecord) -> Response:
     query = {"limit": _PAGE_SIZE, "cursor": current_request.query_value("cursor")}
-    page = calls.get(f"{versioned.path}/versions", query, **versioned.ids)
+    page = calls.get(f"{subject.path}/versions", query, **subject.ids)
     following = query_string({"cursor": page["nextCursor"]}) if page.get("nextCursor") else None
-    return guard.page(
-        session, "versions.html", "/agents", versioned=versioned, versions=page["data"], following=following
-    )
+    return guard.page(session, "versions.html", "/agents", subject=subject, versions=page["data"], following=following)
 
 
-def _restore(session: Session, versioned: Versioned, number: str) -> Response:
-    tag, path = guard.form().get("tag") or _NO_TAG, f"{versioned.path}/versions/{{number}}/restore"
+def _restore(session: Session, subject: VersionedRecord, number: str) -> Response:
+    tag, path = guard.form().get("tag") or _NO_TAG, f"{subject.path}/versions/{{number}}/restore"
     try:
-        commit_now(lambda: calls.send("POST", path, None, tag, number=number, **versioned.ids))
+        commit_now(lambda: calls.send("POST", path, None, tag, number=number, **subject.ids))
     except errors.PreconditionFailed:
-        if _changes(versioned, number):  # no changes if the form was submitted twice
-            return _page(session, versioned, number, status=412)
-    return pages.saved(session.workspace_id, versioned.page, "true")
+        if _changes(subject, number):  # no changes if the form was submitted twice
+            return _page(session, subject, number, status=412)
+    return pages.saved(session.workspace_id, subject.page, "true")
 
 
-def _page(session: Session, versioned: Versioned, number: str, status: int = 200) -> Response:
-    changes = _changes(versioned, number)  # compare first, because this rejects an invalid number
+def _page(session: Session, subject: VersionedRecord, number: str, status: int = 200) -> Response:
+    changes = _changes(subject, number)  # compare first, because this rejects an invalid number
     return guard.page(
         session,
         "version.html",
         "/agents",
         status,
-        versioned=versioned,
+        subject=subject,
         number=int(number),
         changes=changes,
         is_stale=status == 412,
     )
 
 
-def _changes(versioned: Versioned, number: str) -> differences.Differences:
-    return differences.between(versioned.record, versioned.read(number), versioned.read_only)
+def _changes(subject: VersionedRecord, number: str) -> differences.Differences:
+    return differences.between(subject.record, subject.read(number), subject.read_only)
