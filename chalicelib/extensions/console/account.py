@@ -31,12 +31,8 @@ def save_account(session: Session) -> Response:
     """Save the person's own name, photo and notification settings, and nothing else."""
     client_id, sent = _client_id(session), guard.form()
     client, _ = calls.read(_CLIENT, client_id=client_id)
-    own = _fields(client).fields
-    values = fields.submitted_values(own, sent)
-    change, choice = fields.change(own, client, values), "on" if sent.get("notify") else ""
-    # Unknown settings are kept unless the person changes them.
-    if preferences.by_email(client) != bool(choice):
-        change |= settings.NOTIFICATIONS[choice]
+    values = fields.submitted_values(_fields(client).fields, sent)
+    change = {**fields.change(_fields(client).fields, client, values), **_notifications(client, sent)}
     try:
         # Require that the client exists. Otherwise, the operation would recreate a deleted client.
         commit_now(lambda: calls.send("POST", _CLIENT, change, "*", client_id=client_id))
@@ -52,18 +48,12 @@ def save_password(session: Session) -> Response:
 
     A wrong current password counts as a failed sign-in.
     """
-    client_id, sent = _client_id(session), guard.form()
-    client, password = clients.read(session.workspace_id, client_id), sent.get(_PASSWORD, "")
-    tag = f'"{client.version_tag}"'
+    sent, client = guard.form(), clients.read(session.workspace_id, _client_id(session))
     try:
-        if not sessions.check_password(session.workspace_id, client.open(), sent.get(_CURRENT, ""), guard.address()):
-            raise guard.form_error(session, _CURRENT)
-        if sent.get(_CURRENT) == password:
-            raise guard.form_error(session, f"{_PASSWORD}.same")
-        commit_now(lambda: calls.send("POST", _CLIENT, {_PASSWORD: password}, tag, client_id=client_id))
+        _change_password(session, client, sent)
     except errors.ApiError as error:
         return _page(session, error)
-    issued = sessions.restart(session, password)
+    issued = sessions.restart(session, sent.get(_PASSWORD, ""))
     response = pages.saved(session.workspace_id, sessions.ACCOUNT, "password")
     if issued:
         response.headers["Set-Cookie"] = _cookie(session, issued.token, session_store.LIFETIME)
@@ -77,6 +67,22 @@ def sign_out_everywhere(session: Session) -> Response:
     commit_now(lambda: sessions.stage_sign_out(clients.read(session.workspace_id, client_id)))
     sessions.clear_cache()
     return pages.redirect(f"/{session.workspace_id}", _cookie(session, "", 0))
+
+
+def _notifications(client: Document, sent: dict[str, str]) -> Document:
+    """Return the members for the submitted choice, or none if the choice is unchanged, to keep unknown settings."""
+    choice = "on" if sent.get("notify") else ""
+    return settings.NOTIFICATIONS[choice] if preferences.by_email(client) != bool(choice) else {}
+
+
+def _change_password(session: Session, client: clients.ClientRow, sent: dict[str, str]) -> None:
+    """Raise a form error, TooManyAttempts, and PreconditionFailed if the client has changed since it was read."""
+    password, tag = sent.get(_PASSWORD, ""), f'"{client.version_tag}"'
+    if not sessions.check_password(session.workspace_id, client.open(), sent.get(_CURRENT, ""), guard.address()):
+        raise guard.form_error(session, _CURRENT)
+    if sent.get(_CURRENT) == password:
+        raise guard.form_error(session, f"{_PASSWORD}.same")
+    commit_now(lambda: calls.send("POST", _CLIENT, {_PASSWORD: password}, tag, client_id=client.client_id))
 
 
 def _client_id(session: Session) -> str:

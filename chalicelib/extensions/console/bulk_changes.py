@@ -8,9 +8,11 @@ from chalicelib.extensions.console import conversation_actions as actions
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 
-_PREFIX = "pick."  # the names of check boxes are this, the agent id, a slash and the conversation id
+# The name of a check box is this prefix, the agent id, a slash and the conversation id.
+_PREFIX = "pick."
 
 ConversationIds = tuple[str, str]
+"""An agent id and a conversation id."""
 
 
 @signed_in("/convos")
@@ -21,32 +23,35 @@ def change_many(session: Session) -> Response:
     Raise NotFound, before any change, if the person does not see the agent of a conversation.
     """
     fields = guard.form()
+    name, chosen = _action(fields), _chosen(session, fields)
+    if problem := _problem(session, name, chosen, fields):
+        return conversation_list.show(session, 400, problem=problem, chosen=set(chosen))
+    failures = {ids: reason for ids in chosen if (reason := _change(session, name, ids, fields))}
+    result = {"done": name, "changed": len(chosen) - len(failures)}
+    if failures:
+        return conversation_list.show(session, 409, **result, failures=failures, chosen=set(failures))
+    query = {**conversation_list.read_query(session), **result}
+    return pages.redirect(f"/{session.workspace_id}/convos{calls.query_string(query)}")
+
+
+def _action(fields: dict[str, str]) -> str:
+    """Return the name of the form's action. Raise Invalid for an unknown action."""
     name = fields.get("action", "")
     if name not in actions.BULK_ACTIONS:
         raise errors.Invalid("The form has an unknown action.")
-    chosen = _chosen(fields)
-    for agent_id, _ in chosen:
-        guard.require_agent(session, agent_id)
-    problem = _problem(session, name, chosen, fields)
-    if problem:
-        return conversation_list.show(session, 400, problem=problem, chosen=set(chosen))
-    failures = {ids: reason for ids in chosen if (reason := _change(session, name, ids, fields))}
-    if failures:
-        changed = len(chosen) - len(failures)
-        return conversation_list.show(session, 409, done=name, changed=changed, failures=failures, chosen=set(failures))
-    query = conversation_list.read_query(session)
-    done = {"done": name, "changed": len(chosen)}
-    return pages.redirect(f"/{session.workspace_id}/convos{calls.query_string({**query, **done})}")
+    return name
 
 
-def _chosen(fields: dict[str, str]) -> list[ConversationIds]:
-    """Return the agent ids and conversation ids of the checked boxes."""
+def _chosen(session: Session, fields: dict[str, str]) -> list[ConversationIds]:
+    """Return the ids in the names of the checked boxes. Raise NotFound if the person does not see an agent."""
     names = [name.removeprefix(_PREFIX).partition("/") for name in fields if name.startswith(_PREFIX)]
+    for agent_id, _, _ in names:
+        guard.require_agent(session, agent_id)
     return [(agent_id, conversation_id) for agent_id, _, conversation_id in names]
 
 
 def _problem(session: Session, name: str, chosen: list[ConversationIds], fields: dict[str, str]) -> str:
-    """Return what is wrong with the whole form, in the person's language, or an empty string."""
+    """Return the error in the form as a whole, in the person's language, or an empty string if there is none."""
     t = guard.texts(session)
     if not chosen:
         return t("bulk.none")
@@ -56,7 +61,7 @@ def _problem(session: Session, name: str, chosen: list[ConversationIds], fields:
 
 
 def _change(session: Session, name: str, ids: ConversationIds, fields: dict[str, str]) -> str:
-    """Change a conversation, and return why this failed, or an empty string."""
+    """Change a conversation. Return the error in the person's language, or an empty string if there is none."""
     agent_id, conversation_id = ids
     values = {"agent_id": agent_id, "convo_id": conversation_id}
     try:

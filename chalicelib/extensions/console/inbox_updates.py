@@ -1,13 +1,15 @@
-"""Updates of open pages: their script gets the list of conversations and the number of those that wait."""
+"""Updates of open pages, whose script gets the list of conversations, or the number of waiting conversations."""
 
 from typing import Any
 
 from chalice.app import Response
 
 from chalicelib.extensions.console import conversation_list, guard, inbox, overview, pages
+from chalicelib.extensions.console.conversation_list import ConversationList
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
+from chalicelib.storage import Document
 
 
 @signed_in("/convos")
@@ -24,11 +26,15 @@ def read_inbox(session: Session) -> Response:
     listed = conversation_list.read(session)
     if version == listed.version:
         return _unchanged()
-    # A list beside a transcript shows no agents.
+    return _news(session, **_list_values(session, listed))
+
+
+def _list_values(session: Session, listed: ConversationList) -> Document:
+    """Return the template variables for a list. A list beside a transcript shows no agents."""
     is_beside = bool(current_request.query_value("beside"))
     agents = {} if is_beside else (listed.agents or overview.visible_agents(session)).titles
     values = {"titles": agents, "is_beside": is_beside, "colleagues": conversation_list.assignees(session, listed)}
-    return _news(session, chosen=set(), **values, **conversation_list.row_values(session, listed))
+    return {**values, "chosen": set(), **conversation_list.row_values(session, listed)}
 
 
 def _unchanged() -> Response:

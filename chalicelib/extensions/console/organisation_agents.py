@@ -13,7 +13,7 @@ from chalicelib.storage import Document
 
 _PATH = "/v2/orgs/{org_id}"
 _AGENTS = "widgetIDs"
-# The fields of the form: each agent that the page lists, and whether it is checked.
+# The prefixes of the form's fields for the agents that the page lists, and for the checked agents.
 _LISTED, _CHECKED = "listed.", "agent."
 _PAGE_SIZE = 50
 
@@ -48,20 +48,23 @@ def save_agents(session: Session, org_id: str) -> Response:
     """
     rights.require_operator(session)
     sent = guard.form()
-    listed, checked = ({value for name, value in sent.items() if name.startswith(one)} for one in (_LISTED, _CHECKED))
-
-    def save() -> None:
-        organisation, tag = calls.read(_PATH, org_id=org_id)
-        before = organisation.get(_AGENTS) or []
-        kept = [one for one in before if one not in listed or one in checked]
-        agent_ids = [*kept, *sorted(checked - {*before})]
-        if agent_ids != before:
-            body = {"name": organisation["name"], _AGENTS: agent_ids}
-            calls.send("POST", _PATH, body, tag, org_id=org_id)
-
-    commit_now(save)
+    listed, checked = _values(sent, _LISTED), _values(sent, _CHECKED)
+    commit_now(lambda: _save(org_id, listed, checked))
     sessions.clear_cache()
     return pages.saved(session.workspace_id, f"/settings/orgs/{org_id}/agents", "true")
+
+
+def _values(sent: dict[str, str], prefix: str) -> set[str]:
+    return {value for name, value in sent.items() if name.startswith(prefix)}
+
+
+def _save(org_id: str, listed: set[str], checked: set[str]) -> None:
+    organisation, tag = calls.read(_PATH, org_id=org_id)
+    before = organisation.get(_AGENTS) or []
+    kept = [agent_id for agent_id in before if agent_id not in listed or agent_id in checked]
+    agent_ids = [*kept, *sorted(checked - {*before})]
+    if agent_ids != before:
+        calls.send("POST", _PATH, {"name": organisation["name"], _AGENTS: agent_ids}, tag, org_id=org_id)
 
 
 def _own(org_id: str) -> dict[str, str]:
