@@ -1,4 +1,4 @@
-"""The pages on which operators erase a person's records, and download the receipt."""
+"""The pages on which operators erase a person's records and download the signed receipt."""
 
 import json
 
@@ -60,7 +60,6 @@ def _read(erasure_id: str) -> Document:
 
 
 def _form(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
-    issues = {path.removeprefix("erasure."): rule for path, rule in guard.rules(session, error)}
     return guard.form_page(
-        session, "new_erasure.html", "/settings", error, issues=issues, values={**dict.fromkeys(_FIELDS, ""), **values}
+        session, "new_erasure.html", "/settings", error, values={**dict.fromkeys(_FIELDS, ""), **values}
     )

@@ -26,7 +26,7 @@ _FIELD_BYTES = 250  # the HTML tags around a field
 # The maximum length of a rule and of a path, in characters. An error contains at most 20 of each.
 _MAX_RULE, _MAX_PATH = 500, 200
 # The prefix of member paths in a request.
-_RECORD = re.compile("^(agent|client|token)[.]")
+_RECORD = re.compile("^(agent|client|erasure|lead|organisation|token|tool|webhook|workspace)[.]")
 
 _WORKSPACE = "/console/{workspace}"
 # The ends of paths that return a part of a page.
@@ -34,7 +34,7 @@ _PARTS = ("/live", "/inbox")
 # The maximum length of the page to which a sign-in returns, with its query.
 MAX_NEXT = 1_000
 
-# The forms that an operator may send while viewing the console as a client.
+# The pages whose forms an operator may send while viewing the console as a client.
 _WHILE_VIEWING = ("/sign-out", sessions.END_VIEW)
 
 _View = Callable[..., Response]
@@ -174,9 +174,7 @@ def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Re
     if current_request.request().method != "GET":
         _check_form(session)
         if session.viewed and page not in _WHILE_VIEWING:
-            raise errors.Forbidden(
-                "You see the console as a client, so you cannot change anything. End the view first."
-            )
+            raise errors.Forbidden("You view the console as a client and cannot change anything; end the view first.")
     return view(session, **values)
 
 

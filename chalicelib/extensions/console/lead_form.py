@@ -31,6 +31,10 @@ def save_lead(session: Session, agent_id: str, lead_id: str) -> Response:
     sent = guard.form()
     if sent.get("action") == _DELETE:
         return _delete(session, agent_id, lead_id)
+    return _save(session, agent_id, lead_id, sent)
+
+
+def _save(session: Session, agent_id: str, lead_id: str, sent: dict[str, str]) -> Response:
     lead, tag = _read(agent_id, lead_id)
     own = _fields(lead).fields
     values = fields.submitted_values(own, sent)
@@ -73,8 +77,7 @@ def _page(
     error: errors.ApiError | None = None,
     conflicts: Any = (),
 ) -> Response:
-    issues = {path.removeprefix("lead."): rule for path, rule in guard.rules(session, error)}
     left_out = _fields(lead).left_out
     return guard.form_page(
-        session, "lead.html", "/leads", error, conflicts, issues, lead=lead, tag=tag, values=values, left_out=left_out
+        session, "lead.html", "/leads", error, conflicts, lead=lead, tag=tag, values=values, left_out=left_out
     )

@@ -25,12 +25,11 @@ def create_organisation(session: Session) -> Response:
     rights.require_operator(session)
     sent = guard.form()
     try:
-        created = calls.send_once(sent.get("form_id"), "/v3/orgs", {"organisation": _organisation(session, sent)})[
-            "data"
-        ]
+        body = {"organisation": _organisation(session, sent)}
+        organisation = calls.send_once(sent.get("form_id"), "/v3/orgs", body)["data"]
     except errors.ApiError as error:
         return _page(session, sent, error)
-    return pages.saved(session.workspace_id, f"/settings/orgs/{created['ID']}", "created")
+    return pages.saved(session.workspace_id, f"/settings/orgs/{organisation['ID']}", "created")
 
 
 def _organisation(session: Session, sent: dict[str, str]) -> Document:
@@ -45,7 +44,7 @@ def _organisation(session: Session, sent: dict[str, str]) -> Document:
 
 def _page(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
     titles, has_more = overview.visible_agents(session)
-    issues = {path.removeprefix("organisation.").partition(".")[0]: rule for path, rule in guard.rules(session, error)}
+    issues = {path.partition(".")[0]: rule for path, rule in guard.rules(session, error)}
     return guard.form_page(
         session,
         "new_org.html",

@@ -193,14 +193,12 @@ def _page(
     error: errors.ApiError | None = None,
     conflicts: Any = (),
 ) -> Response:
-    issues = {path.removeprefix("tool."): rule for path, rule in guard.rules(session, error)}
     return guard.form_page(
         session,
         "tool_form.html",
         "/agents",
         error,
         conflicts,
-        issues,
         agent_id=page.agent_id,
         tool=page.tool,
         tag=page.tag,

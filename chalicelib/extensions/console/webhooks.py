@@ -107,10 +107,7 @@ _ACTIONS: dict[str, Callable[[Session, str, dict[str, str]], Response]] = {
 
 
 def _new_page(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
-    issues = {path.removeprefix("webhook."): rule for path, rule in guard.rules(session, error)}
-    return guard.form_page(
-        session, "new_webhook.html", "/settings", error, issues=issues, values=values, events=_EVENTS
-    )
+    return guard.form_page(session, "new_webhook.html", "/settings", error, values=values, events=_EVENTS)
 
 
 def _page(session: Session, webhook_id: str, done: str | None = None, secret: str | None = None) -> Response:

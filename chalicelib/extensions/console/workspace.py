@@ -48,7 +48,7 @@ def _save(session: Session, workspace: Document, change: Document, tag: str, sen
 
 
 def _shortens(before: int | None, after: Any) -> bool:
-    """Return whether conversations that are kept now would be deleted."""
+    """Return whether a change of the retention would delete conversations that are kept now."""
     return isinstance(after, int | float) and (before is None or after < before)
 
 
@@ -60,7 +60,6 @@ def _page(
     error: errors.ApiError | None = None,
     conflicts: Any = (),
 ) -> Response:
-    issues = {path.removeprefix("workspace."): rule for path, rule in guard.rules(session, error)}
     return guard.form_page(
-        session, "workspace.html", "/settings", error, conflicts, issues, workspace=workspace, tag=tag, values=values
+        session, "workspace.html", "/settings", error, conflicts, workspace=workspace, tag=tag, values=values
     )
