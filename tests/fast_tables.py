@@ -1,4 +1,4 @@
-"""Part of the fast path (`tests/fast_moto.py`): faster queries, comparisons and sizes of items in moto's tables.
+"""The part of the fast path (`tests/fast_moto.py`) that speeds up queries, comparisons and sizes of moto's items.
 
 For each query, moto sorts the whole table, and then selects the items with the partition key. For each attribute of a
 new item, moto measures all earlier attributes again. In each comparison, moto determines the types of both values.

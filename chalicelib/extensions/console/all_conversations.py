@@ -1,7 +1,7 @@
 """All conversations of several agents in one list, newest first, with filters and a search of messages.
 
 The API lists one agent's conversations by their creation time, so this list has the same order. It contains each
-conversation once, because the next page continues after the creation time at which the page ends.
+conversation once, because a page continues after the creation time of the last conversation before it.
 """
 
 import heapq
@@ -30,7 +30,7 @@ class ConversationPage(NamedTuple):
     """The conversations of a page, newest first, with `ID` and `agentId`.
 
     `following` is the creation time (a ULID) of the last examined conversation, after which the next page continues. It
-    is None at the end of the list. `matches` contains messages that a search has found, which the page shows.
+    is None at the end of the list. `matches` contains the matching messages of a search.
     """
 
     conversations: list[Document]
@@ -44,7 +44,7 @@ class ConversationPage(NamedTuple):
 
 
 class _ExaminedConversation(NamedTuple):
-    """An examined conversation: its index entry, its metadata, whether the page lists it, and its matching message."""
+    """An examined conversation: its index entry, metadata and matching message, and whether the page lists it."""
 
     row: ConversationRow
     record: Document
@@ -99,7 +99,7 @@ def _entries(agent: str, before: str | None, portion: int) -> Iterator[Conversat
 
 
 def _examine(
-    rows: Iterator[ConversationRow], conditions: Filters, text: str, most: int
+    rows: Iterator[ConversationRow], conditions: Filters, text: str, max_examined: int
 ) -> tuple[list[_ExaminedConversation], str | None]:
     """Return the entries of a page, and the position after which the list continues, or None at its end.
 
@@ -110,7 +110,7 @@ def _examine(
     for number, row in enumerate(rows):
         if conditions.since is not None and ids.timestamp_of(row.created) < conditions.since * 1000:
             break
-        if listed == MAX_ROWS or number == most or long == _MAX_LONG:
+        if listed == MAX_ROWS or number == max_examined or long == _MAX_LONG:
             return entries, position
         position, long = row.created, long + (row.summary is None)
         for existing in listing.with_metadata([row]):
@@ -125,9 +125,10 @@ def _examine(
 def _search_messages(
     entries: list[_ExaminedConversation], following: str | None, conditions: Filters, cursor: str | None
 ) -> tuple[list[_ExaminedConversation], str | None]:
-    """Return the entries, of which those with matching messages are listed, and the position after the last of them.
+    """Mark the entries with matching messages as listed. Return the entries and the position after the last entry.
 
-    An agent's search ends early if its transcripts are long. The page then ends at the newest of these ends.
+    An agent's search ends early if its transcripts are long. The page ends at the newest of these
+    positions.
     """
     others, matches = conditions._replace(text=""), dict[tuple[str, str], Document]()
     since = ids.timestamp_of(entries[-1].row.created) // 1000

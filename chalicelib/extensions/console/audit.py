@@ -1,4 +1,4 @@
-"""The audit log: who has changed which record, and which members, with filters."""
+"""The audit log, which lists the changes to records with their authors and changed members, and filters."""
 
 from chalice.app import Response
 

@@ -18,7 +18,7 @@ from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
-# The template variables for the result of a form: what was done with how many conversations, and what failed.
+# The template variables for the result of a form: the action, the number of changed conversations, and the failures.
 _NO_RESULT: dict[str, Any] = {"done": None, "changed": 0, "problem": None, "failures": {}, "chosen": set()}
 _FILTERS = ("agent", "from", "to", "state", "tag", "origin", "assignedTo", "q")
 

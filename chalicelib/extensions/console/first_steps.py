@@ -11,7 +11,7 @@ _FEW_AGENTS, _FEW_CONVERSATIONS = 3, 10
 
 
 class FirstStep(NamedTuple):
-    """A step: its name, the page on which it is done, or an empty text if it is too early, and whether it is done."""
+    """A step: its name, its page, and whether it is done. The page is empty if another step comes first."""
 
     name: str
     page: str
@@ -21,7 +21,7 @@ class FirstStep(NamedTuple):
 def read(session: Session, titles: dict[str, str], report: Any) -> list[FirstStep]:
     """Return the four steps for an operator, or none if all are done or the workspace is in use.
 
-    This costs up to three requests: the first agent's newest conversations, a person, and an organisation.
+    This costs up to three API operations, which read conversations, a client and an organisation.
     """
     is_used = report is not None and report["totals"]["conversations"] >= _FEW_CONVERSATIONS
     if session.client_id is not None or len(titles) > _FEW_AGENTS or is_used:
@@ -30,13 +30,13 @@ def read(session: Session, titles: dict[str, str], report: Any) -> list[FirstSte
     conversations = _conversations(first) if first else []
     if len(conversations) >= _FEW_CONVERSATIONS:
         return []
-    own = f"/agents/{quote(first, safe='')}" if first else ""
-    conversations = [one for one in conversations if not one["ID"].startswith(sample_data.PREFIX)]
-    is_on_site = any(not conversation["ID"].startswith(trials.PREFIX) for conversation in conversations)
+    page = f"/agents/{quote(first, safe='')}" if first else ""
+    ids = [each["ID"] for each in conversations if not each["ID"].startswith(sample_data.PREFIX)]
+    is_on_site = any(not conversation_id.startswith(trials.PREFIX) for conversation_id in ids)
     steps = [
-        FirstStep("agent", own or "/new-agent", bool(first)),
-        FirstStep("try", own and f"{own}/try", bool(conversations)),
-        FirstStep("site", own and f"{own}#install", is_on_site),
+        FirstStep("agent", page or "/new-agent", bool(first)),
+        FirstStep("try", page and f"{page}/try", bool(ids)),
+        FirstStep("site", page and f"{page}#install", is_on_site),
         _colleague(),
     ]
     return [] if all(step.is_done for step in steps) else steps

@@ -19,13 +19,16 @@ def read_form(workspace: str) -> Response:
 
 
 def request_link(workspace: str) -> Response:
-    """Request an email with a link, and show the same page for every email. Unknown workspaces cause no writes."""
+    """Request an email with a link, and show the same page for every email, or an error page after too many requests.
+
+    A request for an unknown workspace writes nothing.
+    """
 
     def run() -> Response:
         guard.require_own_site()
         email = guard.form().get("email", "")
-        (known,) = storage.find_many([workspaces.key(workspace)])
-        if known is not None and mail_settings.are_complete():
+        (row,) = storage.find_many([workspaces.key(workspace)])
+        if row is not None and mail_settings.are_complete():
             session_store.count_link_request(workspace, email, sessions.network_of(guard.address()))
             _send(workspace, email)
         return _page(workspace, is_done=True)

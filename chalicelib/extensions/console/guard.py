@@ -173,7 +173,7 @@ def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Re
         require_agent(session, values["agent_id"])
     if current_request.request().method != "GET":
         _check_form(session)
-        if session.viewed and page not in _WHILE_VIEWING:
+        if session.viewed_client_id and page not in _WHILE_VIEWING:
             raise errors.Forbidden("You view the console as a client and cannot change anything; end the view first.")
     return view(session, **values)
 

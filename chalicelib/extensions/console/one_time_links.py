@@ -1,9 +1,9 @@
-"""One-time links: the token in an email's link lets a client set a password without signing in.
+"""One-time links in emails. The token in a link lets a client set a password without signing in.
 
-A token has 256 random bits, and only its hash is stored. The row also contains a proof of the client's email, password
-and creation time (`session_store`). Therefore, a link becomes invalid when one of these changes, so setting a password
-invalidates all of the client's links. The first use deletes the row under a condition, in the commit of the new
-password, so that one of several concurrent uses succeeds.
+A token has 256 random bits, and only its hash is stored. The row also contains a proof of the values in
+`session_store.sign_in_data`, such as the email and password. A link becomes invalid when one of them changes, so
+setting a password invalidates all of the client's links. A conditional delete of the row is part of the commit of the
+new password, so only one of several concurrent uses succeeds.
 """
 
 import hmac
@@ -20,7 +20,7 @@ from chalicelib.storage import Document
 
 INVITATION, RESET = "invitation", "reset"
 LIFETIMES = {INVITATION: 7 * 24 * 60 * 60, RESET: 60 * 60}
-"""The purposes of links, with their lifetimes in seconds: an invitation, and a link for a forgotten password."""
+"""The lifetimes of links in seconds, by purpose: an invitation, or a new password instead of a forgotten one."""
 _LINKS, _TOKEN_LENGTH = "links", 43
 
 

@@ -15,7 +15,7 @@ from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 LIFETIMES = (30, 90, 365)
-# Named sets of scopes for common purposes. With the first, a token permits all v3 routes of access tokens.
+# Named sets of scopes for common purposes. An empty set gives access to all v3 routes for access tokens.
 SCOPE_SETS: dict[str, tuple[str, ...]] = {
     "all": (),
     "read": tuple(sorted(scopes.READ)),
@@ -60,7 +60,7 @@ def revoke_token(session: Session, token_id: str) -> Response:
 
 
 def _token(sent: dict[str, str]) -> Document:
-    """Return the token settings from the form. Single scopes replace the named set. Raise Invalid."""
+    """Return the token settings from the form. Chosen scopes replace the named set. Raise Invalid."""
     days = sent.get("days", "")
     if days not in map(str, LIFETIMES):
         raise errors.Invalid.member("days", f"must be one of {', '.join(map(str, LIFETIMES))}")

@@ -31,7 +31,7 @@ def read_overview(session: Session) -> Response:
     """Show the conversations waiting for a person and, with the reports extension, the counts for the last 30 days.
 
     Besides the requests for the agents and the inbox, the page costs two per agent if the reports extension is enabled.
-    For an operator of an almost empty workspace, the first steps cost up to three more.
+    For an operator of an almost empty workspace, the first steps call up to three API operations.
     """
     titles, has_more = visible_agents(session)
     counts = _counts.read(session, titles) if extensions.has("reports") else {"report": None}

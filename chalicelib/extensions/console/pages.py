@@ -52,10 +52,10 @@ def redirect(location: str, cookie: str | None = None) -> Response:
     return Response("", headers={**headers, **({"Set-Cookie": cookie} if cookie else {})}, status_code=303)
 
 
-def saved(workspace_id: str, page: str, what: str) -> Response:
-    """Redirect to a workspace's page, which confirms what has been saved. The page's path may end with a fragment."""
+def saved(workspace_id: str, page: str, confirmation: str) -> Response:
+    """Redirect to a workspace's page, which shows a confirmation. The page's path may end with a fragment."""
     path, hash_sign, fragment = page.partition("#")
-    return redirect(f"/{workspace_id}{path}?saved={what}{hash_sign}{fragment}")
+    return redirect(f"/{workspace_id}{path}?saved={confirmation}{hash_sign}{fragment}")
 
 
 def cookie(name: str, workspace: str, value: str, seconds: int) -> str:

@@ -35,7 +35,7 @@ _NOTIFY, _PASSWORD, _ACCESS = "notify", "dashboardPassword", "canAccess"
 # The members without which a client cannot sign in.
 _SIGN_IN = ("email", _PASSWORD)
 REMOVE, INVITE, VIEW = "remove", "invite", "view"
-"""The values of the field `action` that remove a person, send them a link to set a password, and show what they see."""
+"""The values of the field `action`: remove a person, send them a link for a password, or view the console as them."""
 
 
 @signed_in("/settings")

@@ -22,9 +22,9 @@ _MAX_NAME = 40
 def read_authors(session: Session, conversations: Sequence[Document], matches: Messages = _NO_MATCHES) -> Authors:
     """Return the author of each conversation's newest message, or of its message in `matches`.
 
-    The author is "You" or "AI" in the person's language, or the first word of the visitor's name, or a colleague's
-    name. Conversations without a text have no author. The metadata contains no author, so this reads the items that
-    contain the newest messages, in one request, eventually consistently.
+    The author is the first word of the visitor's name, a colleague's name, or "You" or "AI" in the person's language.
+    Conversations without a text have no author. The metadata contains no author, so this function reads the items with
+    the newest messages, in one eventually consistent request.
     """
     listed = {(record["agentId"], record["ID"]): record for record in conversations if record.get("lastMessage")}
     stored = [ids for ids in listed if ids not in matches]

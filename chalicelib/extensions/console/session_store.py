@@ -101,12 +101,12 @@ def form_token(token: str) -> str:
 
 
 def view_token(token: str, client_id: str) -> str:
-    """Return the cookie value that lets an operator's session see the console as a client. Others ignore it."""
+    """Return the cookie value for viewing the console as a client in an operator's session with this token."""
     return f"{proof(token, ['view', client_id])}.{quote(client_id)}"
 
 
 def viewed_client(token: str, text: str) -> str | None:
-    """Return the client id in a session's `view_token`, or None for any other text."""
+    """Return the client id in a `view_token` of the session with this token, or None for any other text."""
     client_id = unquote(text.partition(".")[2])
     is_valid = client_id and hmac.compare_digest(view_token(token, client_id).encode(), text.encode())
     return client_id if is_valid else None

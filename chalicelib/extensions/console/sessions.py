@@ -41,14 +41,14 @@ class WrongSignIn(errors.ApiError):
 class Session(NamedTuple):
     """A signed-in person. An operator (a workspace key) has neither client nor organisation.
 
-    If an operator sees the console as a client does, `viewed` is the client's id, and nothing can be changed.
+    If an operator views the console as a client, `viewed_client_id` is the client's id, and nothing can be changed.
     """
 
     row: CredentialRow
     token: str
     client: Document
     organisation: Document
-    viewed: str | None = None
+    viewed_client_id: str | None = None
 
     @property
     def workspace_id(self) -> str:
@@ -58,7 +58,7 @@ class Session(NamedTuple):
     @property
     def client_id(self) -> str | None:
         """The client's id, or None for an operator."""
-        return self.viewed or self.row.client_id
+        return self.viewed_client_id or self.row.client_id
 
     @property
     def name(self) -> str:
@@ -176,7 +176,7 @@ def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password:
 
 
 def _is_password(password: str, client: Document) -> bool:
-    """Return whether this is the client's password. No text is the password of a disabled client, or without one."""
+    """Return whether this is the client's password. It is False for a disabled client, and without a password."""
     expected = client.get("dashboardPassword") or ""
     # Digests have the same length for every password, so the comparison takes the same time.
     is_right = hmac.compare_digest(tokens.fingerprint(password), tokens.fingerprint(expected))
@@ -197,7 +197,7 @@ def sign_out(session: Session) -> None:
 
 
 def stage_sign_out(row: clients.ClientRow) -> None:
-    """Stage that all sessions and one-time links of a client become invalid."""
+    """Stage a change that invalidates all sessions and one-time links of a client."""
     row.signed_out = ids.new_id()
     storage.put(row)
 
@@ -274,7 +274,7 @@ def _as_viewed(request: Request, session: Session) -> Session:
         return session
     client = row.open()
     organisation = session_store.organisation_of(session.workspace_id, client)
-    return session._replace(client=client, organisation=organisation, viewed=client_id)
+    return session._replace(client=client, organisation=organisation, viewed_client_id=client_id)
 
 
 def _cookie(request: Request, name: str) -> str:

@@ -78,7 +78,7 @@ def save_organisation(session: Session, org_id: str) -> Response:
 
 @signed_in("/settings")
 def delete_organisation(session: Session, org_id: str) -> Response:
-    """Delete an organisation as an operator. Its agents and people stay, but its people see no agents any more."""
+    """Delete an organisation as an operator. Its agents and people stay, but its people see no agents."""
     if session.client_id is not None:
         raise errors.Forbidden("Only operators can delete an organisation.")
     with suppress(errors.NotFound):  # the form has been submitted twice

@@ -1,4 +1,4 @@
-"""The usage page: what each agent has used in a period, for billing, which can be downloaded as CSV."""
+"""The usage page, which shows each agent's counts in a period for billing, and its CSV file."""
 
 from collections.abc import Iterator
 from typing import Any

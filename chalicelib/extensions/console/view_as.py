@@ -1,4 +1,4 @@
-"""Lets operators see the console as a client sees it (`sessions`). Meanwhile, they cannot change anything."""
+"""Lets operators view the console as a client, without changing anything. `guard` rejects their forms."""
 
 from urllib.parse import quote
 
@@ -19,7 +19,7 @@ def begin(session: Session, client: Document, _: str) -> Response:
 @signed_in(sessions.END_VIEW)
 def end(session: Session) -> Response:
     """Delete the cookie, and return to the client's page."""
-    org_id, client_id = session.client.get("orgId"), session.viewed
+    org_id, client_id = session.client.get("orgId"), session.viewed_client_id
     page = f"/settings/orgs/{quote(org_id)}/clients/{quote(client_id)}" if org_id and client_id else ""
     return _redirect(session, page, "", 0)
 

@@ -1,4 +1,4 @@
-"""The deliveries of a webhook: the body that was sent, and sending events again."""
+"""The page of a webhook's delivery, and the forms that send events again."""
 
 from contextlib import suppress
 
@@ -13,7 +13,7 @@ _DELIVERY = "/v3/webhooks/{webhook_id}/deliveries/{delivery_id}"
 _REDELIVER = f"{_DELIVERY}/redeliver"
 _FIELD = "delivery."
 PAGE_SIZE = 50
-"""The deliveries per page, which is also the maximum that a form sends again. Each costs one commit."""
+"""The number of deliveries per page, and the maximum number that a form sends again. Each costs one commit."""
 
 
 @signed_in("/settings")
@@ -53,7 +53,7 @@ def redeliver_many(session: Session, webhook_id: str) -> Response:
 
 
 def to_webhook(session: Session, webhook_id: str, done: str) -> Response:
-    """Redirect to a webhook's page, which shows what is done."""
+    """Redirect to a webhook's page, which confirms the action `done`."""
     return pages.saved(session.workspace_id, f"/settings/webhooks/{webhook_id}", done)
 
 
