@@ -21,7 +21,7 @@ Most tests use this path. It halves the suite's run time. `make test-long` runs 
    fast path skips this.
 7. **Private keys.** All symmetric KMS keys share one RSA key, which moto would generate for each.
 8. **Tables.** moto's queries and items are replaced by faster ones with the same results (`tests/fast_tables.py`).
-9. **Stream records.** A handler passes the records of DynamoDB Streams to the SDK, as in 1.
+9. **Stream records.** The handler of 1 also returns the records of DynamoDB Streams.
 """
 
 import copy
@@ -79,9 +79,9 @@ def use(client: Any) -> None:
 
 
 def attach(client: Any) -> None:
-    """Use the fast path, while it is enabled, for the data operations of a client. Call this function once per client.
+    """Use the fast path, while it is enabled, for the data operations of a client of DynamoDB or DynamoDB Streams.
 
-    The client is one of DynamoDB or DynamoDB Streams.
+    Call this function once per client.
     """
     # Register the handler last and for all operations, so that every other handler of the event runs first.
     client.meta.events.register_last("before-call", _answer)
@@ -265,8 +265,8 @@ def _unused_key() -> AbstractPrivateKey:
 def _stream_records(request: dict[str, Any], region: str) -> Any:
     backend = dynamodbstreams_backends[DEFAULT_ACCOUNT_ID][region]
     with _turn:
-        found = backend.get_records(request["ShardIterator"], request.get("Limit", 1_000))
-    return _parsed(HTTPStatus.OK, {}, {**found, "Records": _as_sdk_value(found["Records"])})
+        page = backend.get_records(request["ShardIterator"], request.get("Limit", 1_000))
+    return _parsed(HTTPStatus.OK, {}, {**page, "Records": _as_sdk_value(page["Records"])})
 
 
 def _as_sdk_value(value: Any) -> Any:

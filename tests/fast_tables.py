@@ -18,31 +18,30 @@ _create: Any = Item.__init__
 
 
 def switch(*, on: bool) -> None:
-    """Replace the functions of moto, or restore them."""
-    Table.query = _query_partition if on else _query  # type: ignore[assignment, method-assign]
-    DynamoType.cast_value = property(_cast_quickly) if on else _cast_value  # type: ignore[assignment, method-assign]
-    DynamoType.size = _measure_quickly if on else _size  # type: ignore[assignment, method-assign]
-    Item.__init__ = _create_quickly if on else _create  # type: ignore[assignment, method-assign]
+    """Replace moto's functions, or restore them."""
+    for owner, name, original, fast in _FUNCTIONS:
+        setattr(owner, name, fast if on else original)
 
 
 def _query_partition(table: Any, hash_key: Any, *arguments: Any, **named: Any) -> Any:
     """Query a copy of the table that contains only the items with the keys of the partition."""
-    index_name, conditions = arguments[6], named["hash_key_conditions"]
+    index_name = arguments[6]  # moto passes the first ten arguments by position
     # A copy with `copy.copy` would be added to moto's list of all tables.
     part = object.__new__(type(table))
     part.__dict__.update(table.__dict__)
     if index_name is None:
         part.items = {hash_key: table.items[hash_key]} if hash_key in table.items else {}
-    elif table.range_key_attr:
+    elif table.range_key_attr:  # without a range key, moto stores items without inner dictionaries
+        conditions = named["hash_key_conditions"]
         part.items = {
-            key: {range_key: item for range_key, item in held.items() if _has_values(item, conditions)}
-            for key, held in table.items.items()
+            key: {range_key: item for range_key, item in partition.items() if _has_values(item, conditions)}
+            for key, partition in table.items.items()
         }
     return _query(part, hash_key, *arguments, **named)
 
 
 def _has_values(item: Any, conditions: list[tuple[str, Any]]) -> bool:
-    return all((held := item.attrs.get(name)) is not None and held == value for name, value in conditions)
+    return all(name in item.attrs and item.attrs[name] == value for name, value in conditions)
 
 
 def _cast_quickly(value: DynamoType) -> Any:
@@ -57,8 +56,16 @@ def _create_quickly(item: Item, hash_key: DynamoType, range_key: DynamoType | No
     item.hash_key, item.range_key, item.attrs = hash_key, range_key, LimitedSizeDict()
     size = 0
     for name, value in attrs.items():
-        held = DynamoType(value)
-        size += len(name.encode()) + held.size()
+        attribute = DynamoType(value)
+        size += len(name.encode()) + attribute.size()
         if size > _MOST_BYTES:
             raise ItemSizeTooLarge
-        dict.__setitem__(item.attrs, name, held)
+        dict.__setitem__(item.attrs, name, attribute)
+
+
+_FUNCTIONS: tuple[tuple[type, str, Any, Any], ...] = (
+    (Table, "query", _query, _query_partition),
+    (DynamoType, "cast_value", _cast_value, property(_cast_quickly)),
+    (DynamoType, "size", _size, _measure_quickly),
+    (Item, "__init__", _create, _create_quickly),
+)

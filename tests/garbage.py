@@ -6,5 +6,5 @@ thresholds, the collector took a fifth of the time for collecting the tests.
 
 import gc
 
-# New objects until a collection, and collections until the next older generation is collected, too.
+# The number of new objects before a collection, and of collections before a collection of the next older generation.
 gc.set_threshold(50_000, 10, 10)
