@@ -9,8 +9,6 @@ from tests.api import Answer, Api
 
 _FORM = re.compile(r'<form[^>]*method="post" action="([^"]*)"[^>]*>(.*?)</form>', re.DOTALL)
 _HIDDEN = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)"')
-
-
 _POSITION = re.compile(r'data-(after|version)="([^"]*)"')
 
 
@@ -19,13 +17,29 @@ def live_path(text: str) -> str:
     return f"/live?{urlencode(dict(_POSITION.findall(text)))}"
 
 
+def csrf_field(page: Answer) -> dict[str, str]:
+    """Return the field of a page's forms that contains the session's CSRF token."""
+    return {name: value for name, value in _HIDDEN.findall(page.text) if name == "form"}
+
+
+def is_asked_once(page: Answer, action: str) -> bool:
+    """Return whether a form appears only after a click on a summary, with a question above its button."""
+    form = rf'<details class="menu"><summary[^>]*>[^<]*</summary><form class="ask"[^>]*{action}">.*?<p>[^<]*</p><button'
+    return len(re.findall(form, page.text)) == len(re.findall(f'<form[^>]*{action}"', page.text)) == 1
+
+
 class Browser:
     """The browser of a person who uses a workspace's console."""
 
     def __init__(self, workspace_id: str) -> None:
         self.home = f"/console/{workspace_id}"
         self.cookie = ""
+        self._workspace_id = workspace_id
         self._api = Api()
+
+    def another(self) -> "Browser":
+        """Return another browser, without cookies, for the same workspace."""
+        return Browser(self._workspace_id)
 
     def open(self, path: str, **headers: str) -> Answer:
         """GET a console page, and follow redirects."""

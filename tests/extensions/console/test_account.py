@@ -8,7 +8,7 @@ from chalicelib.extensions.console import session_store, sessions
 from chalicelib.extensions.console.session_store import MAX_ATTEMPTS
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
-from tests.extensions.console.browser import Browser
+from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import snapshot
 
@@ -25,7 +25,7 @@ def signed_in(browser: Browser) -> Browser:
 
 def another(browser: Browser) -> Browser:
     """Return another browser of the same person, which is signed in."""
-    other = Browser(browser.home.rpartition("/")[2])
+    other = browser.another()
     other.start_session(email=EMAIL, password=PASSWORD)
     return other
 
@@ -99,7 +99,7 @@ def test_a_password_is_changed_once_by_concurrent_requests(signed_in: Browser, w
     new = [f"battery staple {number}" for number in range(4)]
 
     def send(password: str) -> int:
-        browser = Browser(signed_in.home.rpartition("/")[2])
+        browser = signed_in.another()
         browser.cookie = signed_in.cookie
         fields = {"currentPassword": PASSWORD, "dashboardPassword": password}
         return browser.submit(page, "/account/password", fields).status
@@ -121,7 +121,7 @@ def test_sign_out_everywhere_ends_every_session(signed_in: Browser, workspace_ap
 
 def test_sign_out_everywhere_leaves_the_sessions_of_others(signed_in: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/clients/kim", {"orgId": "acme", "email": "kim@acme.test", "dashboardPassword": PASSWORD})
-    kim = Browser(signed_in.home.rpartition("/")[2])
+    kim = signed_in.another()
     kim.start_session(email="kim@acme.test", password=PASSWORD)
     signed_in.submit(signed_in.open("/account"), "/account/sign-out", {})
     assert is_signed_in(kim)
@@ -139,7 +139,7 @@ def test_an_operator_has_no_profile(workspace: NewWorkspace, workspace_api: Api)
     operator.start_session(key=workspace.workspace_key)
     page = operator.open("/account")
     assert "has no profile" in page.text and page.text.count("<form") == 1
-    form, before = {"form": page.text.split('name="form" value="')[1].split('"')[0]}, snapshot()
+    form, before = csrf_field(page), snapshot()
     for path in ("/account", "/account/password", "/account/sign-out"):
         assert operator.post(path, form).status == 403
     assert snapshot() == before

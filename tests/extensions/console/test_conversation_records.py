@@ -6,7 +6,7 @@ import pytest
 
 from chalicelib.extensions import has
 from tests.api import Api
-from tests.extensions.console.browser import Browser
+from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD
 
 PAGE = "/convos/support/ann"
@@ -34,7 +34,7 @@ def test_a_download_contains_all_messages(bo: Browser) -> None:
     assert bo.open("/convos/other/ann/export").status == 404
 
 
-def test_a_deletion_is_asked_and_confirmed(bo: Browser, workspace_api: Api) -> None:
+def test_a_deletion_shows_a_question_and_a_confirmation(bo: Browser, workspace_api: Api) -> None:
     assert f"{PAGE}/delete" in bo.open(PAGE).text
     page = bo.open(f"{PAGE}/delete")
     assert "for good" in page.text and "<img" not in page.text
@@ -48,6 +48,6 @@ def test_only_administrators_delete(bo: Browser, workspace_api: Api) -> None:
     bo.start_session(email="bo@acme.test", password=PASSWORD)
     page = bo.open(PAGE)
     assert f"{PAGE}/delete" not in page.text and bo.open(f"{PAGE}/delete").status == 403
-    form = {"form": page.text.partition('name="form" value="')[2].partition('"')[0]}
+    form = csrf_field(page)
     assert bo.post(f"{PAGE}/delete", form).status == 403
     assert workspace_api.get("/v3/agents/support/convos/ann").status == 200

@@ -11,7 +11,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.builders import PART_ITEMS, state_body
 from tests.conftest import PassTime
-from tests.extensions.console.browser import Browser
+from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD
 from tests.extensions.console.test_inbox import names_in, tab_counts
 
@@ -232,19 +232,18 @@ def test_another_agents_conversation_is_not_found(signed_in: Browser, workspace_
     for path in ("/overview", "/convos", "/convos?inbox=true", "/convos?agent=other"):
         assert "eve" not in signed_in.open(path).text
     page = signed_in.open(CONVO)
-    fields = {"form": page.text.partition('name="form" value="')[2].partition('"')[0], "action": "end"}
+    fields = {**csrf_field(page), "action": "end"}
     assert signed_in.post("/convos/other/eve", fields).status == 404
     assert workspace_api.get("/v3/agents/other/convos/eve").data["state"] == "requested_chat"
 
 
 def test_a_forged_form_changes_nothing(signed_in: Browser, workspace_api: Api) -> None:
     page = signed_in.open(CONVO)
-    secret = page.text.partition('name="form" value="')[2].partition('"')[0]
     for fields, headers in (
         ({"action": "end"}, {}),
         ({"action": "end", "form": "0" * 64}, {}),
         ({"action": "end", "form": "\N{SNOWMAN}"}, {}),
-        ({"action": "end", "form": secret}, {"Sec-Fetch-Site": "cross-site"}),
+        ({**csrf_field(page), "action": "end"}, {"Sec-Fetch-Site": "cross-site"}),
     ):
         assert signed_in.post(CONVO, fields, **headers).status == 403
     assert workspace_api.get("/v3/agents/support/convos/ann").data["state"] == "requested_chat"

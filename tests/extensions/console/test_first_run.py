@@ -69,7 +69,7 @@ def test_the_steps_lead_from_an_empty_workspace_to_a_conversation(operator: Brow
     person = {"name": "Bo", "email": "bo@acme.test", "dashboardPassword": PASSWORD, "canAccess./convos": "on"}
     operator.submit(operator.open(organisation), "/new-client", person)
     assert [*steps(operator.open("/overview")).values()] == [True, True, False, True]
-    colleague = Browser(operator.home.rpartition("/")[2])
+    colleague = operator.another()
     answered = colleague.sign_in("bo@acme.test", PASSWORD)
     assert answered.status == 200 and api.get("/v3/orgs").data[0]["widgetIDs"] == [agent_id]
 
@@ -85,7 +85,7 @@ def test_a_workspace_in_use_and_people_see_no_steps(operator: Browser, api: Api)
     assert "First steps" not in operator.open("/overview").text
     api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": []})
     api.post("/v2/clients/bo", {"orgId": "acme", "email": "bo@acme.test", "dashboardPassword": PASSWORD})
-    client = Browser(operator.home.rpartition("/")[2])
+    client = operator.another()
     assert "First steps" not in client.sign_in("bo@acme.test", PASSWORD).text
 
 
@@ -98,7 +98,7 @@ def test_an_empty_page_offers_operators_the_next_action(path: str, operator: Bro
     assert f'{home}/try"' in page and f'{home}#install"' in page
     api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]})
     api.post("/v2/clients/bo", {"orgId": "acme", "email": "bo@acme.test", "dashboardPassword": PASSWORD})
-    client = Browser(operator.home.rpartition("/")[2])
+    client = operator.another()
     client.start_session(email="bo@acme.test", password=PASSWORD)
     assert f'{home}/try"' not in client.open(path).text
 

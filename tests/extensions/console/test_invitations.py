@@ -11,7 +11,7 @@ from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import PassTime
-from tests.extensions.console.browser import Browser
+from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD
 from tests.extensions.console.mailing import Mailing, text_of
 from tests.extensions.console.test_notification_content import HOSTILE, LINK, LINKS
@@ -84,7 +84,7 @@ def test_a_person_without_an_address_gets_no_link(
     workspace_api.post("/v2/clients/bo", {"email": email})
     page = operator.open("/settings/orgs/acme/clients/bo")
     assert 'value="invite"' not in page.text
-    fields = {"action": "invite", "form": re.findall('name="form" value="([^"]*)"', page.text)[0]}
+    fields = {**csrf_field(page), "action": "invite"}
     assert operator.post("/settings/orgs/acme/clients/bo", fields).status == 400
     assert mailing.queued == []
 
@@ -98,7 +98,7 @@ def test_an_administrator_invites_only_people_with_fewer_pages(
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     page = browser.open("/settings/orgs/acme/clients/eve")
     assert 'value="invite"' not in page.text
-    fields = {"action": "invite", "form": re.findall('name="form" value="([^"]*)"', page.text)[0]}
+    fields = {**csrf_field(page), "action": "invite"}
     assert browser.post("/settings/orgs/acme/clients/eve", fields).status == 403
     assert mailing.queued == []
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.api import Api
-from tests.extensions.console.browser import Browser
+from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD
 
 HOSTILE = '"><img src=x onerror=alert(1)>'
@@ -52,7 +52,7 @@ def test_a_lead_of_another_agent_is_not_found(bo: Browser, path: str, workspace_
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     bo.start_session(email="bo@acme.test", password=PASSWORD)
     other = path.replace("support", "other")
-    form = {"form": bo.open(path).text.partition('name="form" value="')[2].partition('"')[0]}
+    form = csrf_field(bo.open(path))
     before = workspace_api.get("/v3/leads").data
     assert [bo.post(other, {**form, "name": "x"}).status, bo.open(other).status] == [404, 404]
     bo.post(other, {**form, "action": "delete"})

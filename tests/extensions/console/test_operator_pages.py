@@ -109,9 +109,13 @@ def test_an_erasure_needs_a_person(operator: Browser) -> None:
 def test_the_workspace_is_renamed_and_keeps_conversations_for_a_time(operator: Browser, workspace_api: Api) -> None:
     path = "/settings/workspace"
     page = operator.open(path)
-    asked = operator.submit(page, path, {"name": HOSTILE, "retentionDays": "90.0"})
-    assert (asked.status, 'name="confirm" type="checkbox"' in asked.text, "<img" in asked.text) == (400, True, False)
-    saved = operator.submit(asked, path, {"name": HOSTILE, "retentionDays": "90", "confirm": "on"})
+    question = operator.submit(page, path, {"name": HOSTILE, "retentionDays": "90.0"})
+    assert (question.status, 'name="confirm" type="checkbox"' in question.text, "<img" in question.text) == (
+        400,
+        True,
+        False,
+    )
+    saved = operator.submit(question, path, {"name": HOSTILE, "retentionDays": "90", "confirm": "on"})
     assert "Saved." in saved.text
     stored = workspace_api.get("/v3/workspace").data
     assert (stored["name"], stored["retentionDays"]) == (HOSTILE, 90)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.api import Answer, Api
-from tests.extensions.console.browser import Browser
+from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD
 
 PAGE = "/settings/orgs/acme/agents"
@@ -72,8 +72,8 @@ def test_all_agents_can_be_reached(operator: Browser, workspace_api: Api) -> Non
 def test_only_operators_change_the_agents_or_delete(path: str, browser: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     browser.start_session(email="bo@acme.test", password=PASSWORD)
-    form = re.findall('name="form" value="([^"]*)"', browser.open("/settings/orgs/acme").text)[0]
-    assert browser.post(f"/settings/orgs/acme/{path}", {"form": form}).status == 403
+    form = csrf_field(browser.open("/settings/orgs/acme"))
+    assert browser.post(f"/settings/orgs/acme/{path}", form).status == 403
     assert "/delete" not in browser.open("/settings/orgs/acme").text
     assert workspace_api.get("/v2/orgs/acme").status == 200
 

@@ -68,7 +68,7 @@ def test_an_administrator_changes_nothing_of_a_person_with_more_pages(
 def test_an_administrator_cannot_lower_a_superior_and_then_sign_in_as_them(admin: Browser, workspace_api: Api) -> None:
     for fields in ({"canAccess./settings": "on"}, {"dashboardPassword": "my password", "canAccess./settings": "on"}):
         assert admin.submit(admin.open(TOP), "/clients/top", {**FORM, **fields}).status == 403
-    stolen = Browser(admin.home.rpartition("/")[2])
+    stolen = admin.another()
     assert stolen.sign_in("top@acme.test", "my password").status == 401
     assert "canAccess" not in workspace_api.get("/v2/clients/top").data
 
@@ -176,7 +176,7 @@ def test_another_sign_in_ends_the_sessions_of_a_client(
 
 def test_another_email_in_the_console_ends_the_sessions_of_a_person(admin: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/clients/top", {"canAccess": ["/convos"]})
-    top = Browser(admin.home.rpartition("/")[2])
+    top = admin.another()
     top.start_session(email="top@acme.test", password="the password of Top")
     admin.submit(admin.open(TOP), "/clients/top", {**FORM, "canAccess./convos": "on", "email": "new@acme.test"})
     assert "Workspace key" in top.open("/convos").text

@@ -1,15 +1,13 @@
-"""Settings in the console: organisations, people, notifications, webhooks, tokens and the required rights."""
+"""Settings in the console: organisations, people, notifications and the required rights."""
 
 import re
 from typing import Any
 
 import pytest
 
-from chalicelib.extensions import has
-from chalicelib.extensions.console import operators, pages, sessions
+from chalicelib.extensions.console import pages, sessions
 from tests.api import Answer, Api
-from tests.decrypted_items import messages
-from tests.extensions.console.browser import Browser
+from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import items, snapshot
 
@@ -35,11 +33,6 @@ def admin(browser: Browser, workspace_api: Api) -> Browser:
 def client(api: Api, client_id: str) -> Any:
     """Return a client from the API."""
     return api.get(f"/v2/clients/{client_id}").data
-
-
-def secret(page: Answer) -> dict[str, str]:
-    """Return the secret in a page's forms."""
-    return {"form": page.text.partition('name="form" value="')[2].partition('"')[0]}
 
 
 def checked_pages(page: Answer) -> dict[str, str]:
@@ -128,7 +121,7 @@ def test_an_administrator_adds_a_person_who_signs_in(admin: Browser, workspace_a
     assert (found["orgId"], found["canAccess"]) == ("acme", ["/overview"])
     assert "isOrgAdmin" not in found
     assert found["notificationsSettings"] == {"notifyThrough": "email", "notifyIf": "all"}
-    other = Browser(admin.home.rpartition("/")[2])
+    other = admin.another()
     assert other.sign_in("lee@acme.test", CANARY).status == 200
     assert other.open("/settings").status == 403
 
@@ -167,7 +160,7 @@ def test_a_new_person_needs_an_email_and_a_password(admin: Browser, workspace_ap
 
 def test_an_administrator_removes_a_person_after_a_confirmation(admin: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/clients/kim", {"email": "kim@acme.test"})
-    kim = Browser(admin.home.rpartition("/")[2])
+    kim = admin.another()
     kim.start_session(email="kim@acme.test", password=CANARY)
     page = admin.open(f"{ORG}/clients/kim")
     question = page.text.partition("<summary>Remove this person</summary>")[2].partition("</details>")[0]
@@ -182,7 +175,7 @@ def test_an_administrator_removes_a_person_after_a_confirmation(admin: Browser, 
 def test_nobody_removes_themselves_or_a_person_with_more_rights(admin: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/clients/bo", {"canAccess": ["/settings"]})
     sessions.clear_cache()
-    form, before = secret(admin.open(ORG)), snapshot()
+    form, before = csrf_field(admin.open(ORG)), snapshot()
     for client_id in ("bo", "kim"):
         assert "Remove this person" not in admin.open(f"{ORG}/clients/{client_id}").text
         assert admin.post(f"{ORG}/clients/{client_id}", {**form, "action": "remove"}).status == 403
@@ -229,7 +222,7 @@ def test_an_administrator_gives_only_pages_that_they_have(admin: Browser, worksp
 
 
 def test_other_organisations_are_not_found_and_unchanged(admin: Browser) -> None:
-    form, before = secret(admin.open(ORG)), snapshot()
+    form, before = csrf_field(admin.open(ORG)), snapshot()
     person = {"name": "Mine", "email": "mine@acme.test", "dashboardPassword": "my password"}
     for path in (
         "/settings/orgs/rival",
@@ -249,7 +242,7 @@ def test_other_organisations_are_not_found_and_unchanged(admin: Browser) -> None
 
 
 def test_an_administrator_opens_nothing_of_the_workspace(admin: Browser, operator: Browser, workspace_api: Api) -> None:
-    form, hook = secret(admin.open(ORG)), made_webhook(workspace_api)
+    form, hook = csrf_field(admin.open(ORG)), made_webhook(workspace_api)
     before = snapshot()
     for path in (f"/settings/webhooks/{hook}",):
         assert admin.open(path).status == 403
@@ -266,7 +259,7 @@ def test_who_is_no_administrator_opens_only_their_own_notifications(browser: Bro
     for path in ("/settings", ORG, BO, f"{ORG}/new-client"):
         assert browser.open(path).status == 403
     for path in (ORG, BO, f"{ORG}/new-client", "/settings/tokens"):
-        assert browser.post(path, {**secret(page), "isOrgAdmin": "on", "tag": "*"}).status == 403
+        assert browser.post(path, {**csrf_field(page), "isOrgAdmin": "on", "tag": "*"}).status == 403
     assert snapshot() == before
     saved = browser.submit(
         browser.open("/account"), "/account", {"notify": "on", "isOrgAdmin": "on", "client_id": "kim"}
@@ -296,7 +289,7 @@ def test_a_person_without_pages_signs_out_and_has_notifications(browser: Browser
 
 
 def test_a_forged_form_changes_nothing(admin: Browser, workspace_api: Api) -> None:
-    own, before = secret(admin.open(ORG)), snapshot()
+    own, before = csrf_field(admin.open(ORG)), snapshot()
     for path in (ORG, BO, f"{ORG}/new-client", "/account", "/settings/tokens"):
         for fields, headers in (({}, {}), ({"form": "0" * 64}, {}), (own, {"Sec-Fetch-Site": "cross-site"})):
             assert admin.post(path, {**OWN, "notify": "on", **fields}, **headers).status == 403
@@ -314,82 +307,6 @@ def test_operators_change_every_organisation(operator: Browser, workspace_api: A
     pages = checked_pages(operator.open(BO))
     operator.submit(operator.open(BO), "/clients/bo", {**pages, "name": "Bo", "isOrgAdmin": "on"})
     assert client(workspace_api, "bo")["isOrgAdmin"] is True
-
-
-def is_asked_once(page: Answer, action: str) -> bool:
-    """Return whether a form appears only after a click on a summary, with a question above its button."""
-    form = rf'<details class="menu"><summary[^>]*>[^<]*</summary><form class="ask"[^>]*{action}">.*?<p>[^<]*</p><button'
-    return len(re.findall(form, page.text)) == len(re.findall(f'<form[^>]*{action}"', page.text)) == 1
-
-
-def test_a_token_is_shown_once_and_revoked(operator: Browser, workspace_api: Api) -> None:
-    page = operator.open("/settings")
-    issued = operator.submit(page, "/settings/tokens", {"name": "Import", "days": "90", "scopes.leads:read": "on"})
-    (token,) = re.findall(r"cams_access_\w+", issued.text)
-    assert Api(token).get("/v3/leads").status == 200 and Api(token).get("/v3/agents").status == 403
-    page = operator.open("/settings")
-    assert "Import" in page.text and token not in page.text and "leads:read" in page.text
-    (row,) = [one for one in workspace_api.get("/v3/tokens").data if one["name"] == "Import"]
-    assert is_asked_once(page, f"/settings/tokens/{row['id']}")
-    revoked = operator.submit(page, f"/settings/tokens/{row['id']}", {})
-    assert "Import" not in revoked.text and "The token is revoked." in revoked.text
-    wrong = {"name": "x", "days": "30", "scope_set": "unknown"}
-    for fields in ({"name": "", "days": "30"}, {"name": "x", "days": "9999"}, wrong):
-        answer = operator.submit(page, "/settings/tokens", fields)
-        assert (answer.status, 'id="wrong-' in answer.text) == (400, True)
-
-
-def test_a_named_set_of_scopes_gives_its_rights(operator: Browser, workspace_api: Api) -> None:
-    for name, granted in operators.SCOPE_SETS.items():
-        fields = {"name": name, "days": "30", "scope_set": name}
-        assert operator.submit(operator.open("/settings"), "/settings/tokens", fields).status == 200
-        (row,) = [one for one in workspace_api.get("/v3/tokens").data if one["name"] == name]
-        assert sorted(row.get("scopes", ())) == sorted(granted)
-    assert "Leads for a CRM</td>" in operator.open("/settings").text
-    single = {"name": "one", "days": "30", "scope_set": "all", "scopes.leads:read": "on"}
-    operator.submit(operator.open("/settings"), "/settings/tokens", single)
-    assert [one["scopes"] for one in workspace_api.get("/v3/tokens").data if one["name"] == "one"] == [["leads:read"]]
-
-
-def test_operators_see_the_key_of_an_agent(operator: Browser, browser: Browser, workspace_api: Api) -> None:
-    key = workspace_api.get("/v3/agents/support").data["SECRET_API_KEY"]
-    page = operator.open("/agents/support")
-    assert key not in page.text
-    shown = operator.submit(page, "/agents/support/key", {})
-    assert f'<code class="secret" data-copy="Copy" data-copied="Copied">{key}</code>' in shown.text
-    browser.start_session(email="bo@acme.test", password=PASSWORD)
-    form = re.findall('name="form" value="([^"]*)"', browser.open("/agents/support").text)[0]
-    refused = browser.post("/agents/support/key", {"form": form})
-    assert (refused.status, key in refused.text) == (403, False)
-
-
-def test_a_delivery_is_delivered_again(operator: Browser, workspace_api: Api) -> None:
-    hook = made_webhook(workspace_api)
-    workspace_api.post(f"/v3/webhooks/{hook}/test")
-    assert "hooks.test" in operator.open("/settings").text
-    page = operator.open(f"/settings/webhooks/{hook}")
-    waiting = len([*messages()])
-    (first,) = workspace_api.get(f"/v3/webhooks/{hook}/deliveries").data
-    assert is_asked_once(page, f"/deliveries/{first['id']}")
-    again = operator.submit(page, f"/deliveries/{first['id']}", {})
-    assert "queued again" in again.text
-    assert len([*messages()]) == waiting + 1
-    assert len(workspace_api.get(f"/v3/webhooks/{hook}/deliveries").data) == 2
-    assert operator.open(f"/settings/webhooks/{hook}?status=failed").status == 200
-
-
-@pytest.mark.skipif(not has("feeds"), reason="The extension feeds is off.")
-def test_a_pull_endpoint_is_shown_without_a_url_and_deliveries(operator: Browser, workspace_api: Api) -> None:
-    body = {"webhook": {"kind": "pull", "events": ["lead_captured"], "description": "Nightly sync"}}
-    hook = workspace_api.post("/v3/webhooks", body).data["id"]
-    listed = operator.open("/settings").text
-    assert f"/settings/webhooks/{hook}" in listed and "<span>pull</span>" in listed
-    for query in ("", "?status=failed"):
-        page = operator.open(f"/settings/webhooks/{hook}{query}")
-        assert page.status == 200
-        assert "Nightly sync" in page.text and "lead_captured" in page.text
-        assert f"/v3/webhooks/{hook}/events" in page.text
-        assert "<dt>URL</dt>" not in page.text and "Deliveries" not in page.text
 
 
 def made_webhook(api: Api) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.api import Answer, Api
-from tests.extensions.console.browser import Browser
+from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import items
 
@@ -118,10 +118,10 @@ def test_the_form_belongs_to_operators_and_the_agent(
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     path = f"/agents/support/tools/{tool_id}/settings"
-    form = re.findall('name="form" value="([^"]+)"', browser.open("/account").text)[0]
+    form = csrf_field(browser.open("/account"))
     before = items()
     for action in ("", "delete"):
-        assert browser.post(path, {"form": form, "action": action}).status == 403
+        assert browser.post(path, {**form, "action": action}).status == 403
     assert "/settings" not in re.findall(r'href="[^"]*/tools/[^"]*"', browser.open("/agents/support").text)
     other = path.replace("support", "other")
     assert operator.open(other).status == 404

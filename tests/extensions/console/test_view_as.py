@@ -1,4 +1,4 @@
-"""Operators see the console as a client sees it, and change nothing meanwhile."""
+"""Operators view the console as a client, without changing anything."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import pytest
 from chalicelib.extensions.console import session_store
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
-from tests.extensions.console.browser import Browser
+from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import snapshot
 
@@ -55,7 +55,7 @@ def test_nothing_can_be_changed(operator: Browser, workspace_api: Api) -> None:
     page = operator.open("/account")
     before = snapshot()
     assert operator.submit(page, "/account", {"notify": "on"}).status == 403
-    form = {"form": re.findall('name="form" value="([^"]*)"', page.text)[0]}
+    form = csrf_field(page)
     for path in ("/convos/support/ann", "/convos/support/ann/live", "/agents/support", BO, "/settings/tokens"):
         assert operator.post(path, form).status == 403
     assert snapshot() == before
@@ -73,7 +73,7 @@ def test_only_operators_view(browser: Browser, workspace: NewWorkspace, workspac
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     page = browser.open("/settings/orgs/acme/clients/eve")
     assert 'value="view"' not in page.text
-    form = {"form": re.findall('name="form" value="([^"]*)"', page.text)[0], "action": "view"}
+    form = {**csrf_field(page), "action": "view"}
     assert browser.post("/settings/orgs/acme/clients/eve", form).status == 403
     token = browser.cookie.partition("=")[2]
     browser.cookie += f"; __Secure-cams-view={session_store.view_token(token, 'eve')}"

@@ -9,9 +9,11 @@ from chalicelib.extensions import has
 from chalicelib.webhooks import ledger
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
-from tests.extensions.console.browser import Browser
+from tests.decrypted_items import messages
+from tests.extensions.console.browser import Browser, csrf_field, is_asked_once
 from tests.extensions.console.conftest import PASSWORD
 from tests.extensions.console.rows import fail_delivery
+from tests.extensions.console.test_settings import made_webhook
 from tests.moto_tables import snapshot
 
 NEW = {"url": "https://hooks.test/x", "description": "CRM", "events.lead_captured": "on", "events.client_created": "on"}
@@ -98,10 +100,10 @@ def test_only_operators_act_on_webhooks(
 ) -> None:
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     browser.start_session(email="bo@acme.test", password=PASSWORD)
-    form = re.findall('name="form" value="([^"]+)"', browser.open("/account").text)[0]
+    form = csrf_field(browser.open("/account"))
     before = snapshot()
-    assert browser.post(path, {"form": form, "action": action}).status == 403
-    assert operator.post(path, {"form": form, "action": action}).status == 403
+    assert browser.post(path, {**form, "action": action}).status == 403
+    assert operator.post(path, {**form, "action": action}).status == 403
     assert snapshot() == before
 
 
@@ -145,3 +147,32 @@ def test_what_failed_is_sent_again_once_per_form(
         assert "The events were queued again." in operator.submit(page, f"{path}/deliveries", {}).text
     again = deliveries(workspace_api, path)[4:]
     assert sorted(one["eventId"] for one in again) == sorted(one["eventId"] for one in sent[1:3])
+
+
+def test_a_delivery_is_delivered_again(operator: Browser, workspace_api: Api) -> None:
+    hook = made_webhook(workspace_api)
+    workspace_api.post(f"/v3/webhooks/{hook}/test")
+    assert "hooks.test" in operator.open("/settings").text
+    page = operator.open(f"/settings/webhooks/{hook}")
+    waiting = len([*messages()])
+    (first,) = workspace_api.get(f"/v3/webhooks/{hook}/deliveries").data
+    assert is_asked_once(page, f"/deliveries/{first['id']}")
+    again = operator.submit(page, f"/deliveries/{first['id']}", {})
+    assert "queued again" in again.text
+    assert len([*messages()]) == waiting + 1
+    assert len(workspace_api.get(f"/v3/webhooks/{hook}/deliveries").data) == 2
+    assert operator.open(f"/settings/webhooks/{hook}?status=failed").status == 200
+
+
+@pytest.mark.skipif(not has("feeds"), reason="The extension feeds is off.")
+def test_a_pull_endpoint_is_shown_without_a_url_and_deliveries(operator: Browser, workspace_api: Api) -> None:
+    body = {"webhook": {"kind": "pull", "events": ["lead_captured"], "description": "Nightly sync"}}
+    hook = workspace_api.post("/v3/webhooks", body).data["id"]
+    listed = operator.open("/settings").text
+    assert f"/settings/webhooks/{hook}" in listed and "<span>pull</span>" in listed
+    for query in ("", "?status=failed"):
+        page = operator.open(f"/settings/webhooks/{hook}{query}")
+        assert page.status == 200
+        assert "Nightly sync" in page.text and "lead_captured" in page.text
+        assert f"/v3/webhooks/{hook}/events" in page.text
+        assert "<dt>URL</dt>" not in page.text and "Deliveries" not in page.text

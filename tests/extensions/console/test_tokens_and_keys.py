@@ -1,0 +1,49 @@
+"""Operators issue and revoke access tokens in the console, and see the keys of agents."""
+
+import re
+
+from chalicelib.extensions.console import operators
+from tests.api import Api
+from tests.extensions.console.browser import Browser, csrf_field, is_asked_once
+from tests.extensions.console.conftest import PASSWORD
+
+
+def test_a_token_is_shown_once_and_revoked(operator: Browser, workspace_api: Api) -> None:
+    page = operator.open("/settings")
+    issued = operator.submit(page, "/settings/tokens", {"name": "Import", "days": "90", "scopes.leads:read": "on"})
+    (token,) = re.findall(r"cams_access_\w+", issued.text)
+    assert Api(token).get("/v3/leads").status == 200 and Api(token).get("/v3/agents").status == 403
+    page = operator.open("/settings")
+    assert "Import" in page.text and token not in page.text and "leads:read" in page.text
+    (row,) = [one for one in workspace_api.get("/v3/tokens").data if one["name"] == "Import"]
+    assert is_asked_once(page, f"/settings/tokens/{row['id']}")
+    revoked = operator.submit(page, f"/settings/tokens/{row['id']}", {})
+    assert "Import" not in revoked.text and "The token is revoked." in revoked.text
+    wrong = {"name": "x", "days": "30", "scope_set": "unknown"}
+    for fields in ({"name": "", "days": "30"}, {"name": "x", "days": "9999"}, wrong):
+        answer = operator.submit(page, "/settings/tokens", fields)
+        assert (answer.status, 'id="wrong-' in answer.text) == (400, True)
+
+
+def test_a_named_set_of_scopes_gives_its_rights(operator: Browser, workspace_api: Api) -> None:
+    for name, granted in operators.SCOPE_SETS.items():
+        fields = {"name": name, "days": "30", "scope_set": name}
+        assert operator.submit(operator.open("/settings"), "/settings/tokens", fields).status == 200
+        (row,) = [one for one in workspace_api.get("/v3/tokens").data if one["name"] == name]
+        assert sorted(row.get("scopes", ())) == sorted(granted)
+    assert "Leads for a CRM</td>" in operator.open("/settings").text
+    single = {"name": "one", "days": "30", "scope_set": "all", "scopes.leads:read": "on"}
+    operator.submit(operator.open("/settings"), "/settings/tokens", single)
+    assert [one["scopes"] for one in workspace_api.get("/v3/tokens").data if one["name"] == "one"] == [["leads:read"]]
+
+
+def test_operators_see_the_key_of_an_agent(operator: Browser, browser: Browser, workspace_api: Api) -> None:
+    key = workspace_api.get("/v3/agents/support").data["SECRET_API_KEY"]
+    page = operator.open("/agents/support")
+    assert key not in page.text
+    shown = operator.submit(page, "/agents/support/key", {})
+    assert f'<code class="secret" data-copy="Copy" data-copied="Copied">{key}</code>' in shown.text
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    form = csrf_field(browser.open("/agents/support"))
+    refused = browser.post("/agents/support/key", form)
+    assert (refused.status, key in refused.text) == (403, False)
