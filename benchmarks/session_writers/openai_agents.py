@@ -31,7 +31,7 @@ class SQLite:
     def texts(self) -> list[str]:
         """Return the content of all items."""
         contents = [item["content"] for item in self._runner.run(self._session.get_items())]
-        return [one if isinstance(one, str) else one[0]["text"] for one in contents]
+        return [content if isinstance(content, str) else content[0]["text"] for content in contents]
 
 
 class Cams(SQLite):

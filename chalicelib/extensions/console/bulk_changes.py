@@ -1,4 +1,4 @@
-"""Changes of several conversations with one form: assign, tag and end."""
+"""The form that assigns, tags or ends several conversations."""
 
 from chalice.app import Response
 

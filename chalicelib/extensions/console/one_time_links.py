@@ -20,7 +20,7 @@ from chalicelib.storage import Document
 
 INVITATION, RESET = "invitation", "reset"
 LIFETIMES = {INVITATION: 7 * 24 * 60 * 60, RESET: 60 * 60}
-"""The lifetimes of links in seconds, by purpose: an invitation, or a new password instead of a forgotten one."""
+"""The lifetimes of links in seconds, by purpose: an invitation, or a reset of a forgotten password."""
 _LINKS, _TOKEN_LENGTH = "links", 43
 
 

@@ -77,7 +77,7 @@ def charted_count(entries: Sequence[dict[str, Any]]) -> int:
 
 
 def finished_count(entries: Sequence[dict[str, Any]], end: int) -> int:
-    """Return the number of complete intervals. A chart draws a dashed line to the unfinished one."""
+    """Return the number of complete intervals. A chart draws a dashed line to the unfinished interval."""
     now = clock.seconds()
     return sum(following <= now for following in [*(entry["from"] for entry in entries[1:]), end])
 

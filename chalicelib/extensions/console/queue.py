@@ -1,4 +1,4 @@
-"""The console's queue and its messages, which request emails about waiting conversations, or with a one-time link."""
+"""The console's queue and its messages, which request emails about waiting conversations or with links."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

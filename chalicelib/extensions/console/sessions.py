@@ -176,7 +176,7 @@ def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password:
 
 
 def _is_password(password: str, client: Document) -> bool:
-    """Return whether this is the client's password. It is False for a disabled client, and without a password."""
+    """Return whether this is the client's password. Return False if the client is disabled or has no password."""
     expected = client.get("dashboardPassword") or ""
     # Digests have the same length for every password, so the comparison takes the same time.
     is_right = hmac.compare_digest(tokens.fingerprint(password), tokens.fingerprint(expected))

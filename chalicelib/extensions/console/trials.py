@@ -20,7 +20,7 @@ _CONVERSATION = re.compile(f"{PREFIX}[0-9a-z]{{1,40}}")
 
 @signed_in("/agents")
 def read_trial(session: Session, agent_id: str) -> Response:
-    """Show the conversation in the query, or an empty one, with a field for the visitor's next message."""
+    """Show the conversation in the query, or an empty conversation, with a field for the visitor's next message."""
     rights.require_operator(session)
     return _page(session, agent_id, current_request.query_value("convo") or "")
 

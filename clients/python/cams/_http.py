@@ -130,7 +130,7 @@ def pause(call: Call, attempt: int, outcome: httpx.Response | Exception) -> floa
 
 
 def jitter(attempt: int) -> float:
-    """Return the seconds before the attempt after this one: exponential backoff with full jitter."""
+    """Return the seconds before the next attempt: exponential backoff with full jitter."""
     return random.uniform(0, min(_LONGEST, _BASE * 2 ** (attempt - 1)))
 
 

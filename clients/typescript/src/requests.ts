@@ -24,7 +24,7 @@ export function needsKey({ method, path, params, body }: Call): boolean {
   return hasEffect !== undefined && (!isRepeatable || hasPrecondition);
 }
 
-/** Return the milliseconds before the attempt after this one: exponential backoff with full jitter. */
+/** Return the milliseconds before the next attempt: exponential backoff with full jitter. */
 export const jitter = (attempt: number) => Math.random() * Math.min(8_000, 500 * 2 ** (attempt - 1));
 
 /** Return the milliseconds before the next attempt, or undefined if the outcome is final. */

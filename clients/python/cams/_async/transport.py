@@ -69,7 +69,7 @@ class AsyncTransport:
 
 
 async def attempts() -> AsyncIterator[int]:
-    """Yield the numbers of the attempts at a change that conflicts with other writers. Pause before each repeat."""
+    """Yield the number of each attempt at a change that can conflict with other writers. Pause before each repeat."""
     for attempt in count(1):
         yield attempt
         await asyncio.sleep(jitter(attempt))
