@@ -1,4 +1,4 @@
-"""The page on which an operator tries an agent, in a conversation to which the operator writes as the visitor."""
+"""The page on which an operator tries an agent, by writing messages as the visitor."""
 
 import re
 

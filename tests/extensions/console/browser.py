@@ -7,6 +7,8 @@ from urllib.parse import urlencode
 
 from tests.api import Answer, Api
 
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+"""The headers of a submitted form."""
 _FORM = re.compile(r'<form[^>]*method="post" action="([^"]*)"[^>]*>(.*?)</form>', re.DOTALL)
 _HIDDEN = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)"')
 _POSITION = re.compile(r'data-(after|version)="([^"]*)"')
@@ -73,7 +75,7 @@ class Browser:
         assert self._submit(self.home, fields).status == 303
 
     def _submit(self, path: str, fields: dict[str, Any], **headers: str) -> Answer:
-        sent = {"Content-Type": "application/x-www-form-urlencoded", **headers}
+        sent = {**FORM, **headers}
         return self._send("POST", path, urlencode(fields).encode(), sent)
 
     def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:

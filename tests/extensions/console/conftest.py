@@ -11,6 +11,7 @@ from tests.extensions.console.mailing import Mailing, settings
 from tests.fast_moto import restore_or_create
 
 PASSWORD = "correct horse"
+HOSTILE = '"><img src=x onerror=alert(1)>'
 
 
 @pytest.fixture(autouse=True)

@@ -13,11 +13,10 @@ from chalicelib.webhooks import ledger
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Answer, Api
-from tests.extensions.console.browser import Browser
+from tests.extensions.console.browser import FORM, Browser
 from tests.extensions.console.conftest import PASSWORD
 
 CANARY = "canary-5b1c"
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 # Who may use a route: all callers, all sessions, people in the organisation, its administrators, or operators.
 ALL, OWN, PERSON, ADMIN, OPERATOR = "all", "own", "person", "admin", "operator"
 

@@ -17,7 +17,7 @@ ANN, BEA = "pick.sales/Ann", "pick.support/Bea"
 
 @pytest.fixture
 def page(signed_in: Browser, workspace_api: Api) -> Answer:
-    """Return the list with two conversations. A third one belongs to an agent of others."""
+    """Return the list with two conversations. The person does not see the agent of a third conversation."""
     for agent_id, name in (("sales", "Ann"), ("support", "Bea"), ("other", "Eve")):
         converse(workspace_api, agent_id, name, "requested_chat")
     return signed_in.open("/convos")

@@ -7,10 +7,9 @@ import pytest
 from chalicelib.extensions import has
 from tests.api import Api
 from tests.extensions.console.browser import Browser, csrf_field
-from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.conftest import HOSTILE, PASSWORD
 
 PAGE = "/convos/support/ann"
-HOSTILE = '"><img src=x onerror=alert(1)>'
 
 
 @pytest.fixture

@@ -11,14 +11,13 @@ from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import PassTime
-from tests.extensions.console.browser import Browser, csrf_field
+from tests.extensions.console.browser import FORM, Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD
 from tests.extensions.console.mailing import Mailing, text_of
 from tests.extensions.console.test_notification_content import HOSTILE, LINK, LINKS
 
 NEW = "/settings/orgs/acme/new-client"
 ANN = {"name": "Ann", "email": "ann@acme.test"}
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 def invite(browser: Browser, **fields: str) -> str:

@@ -14,10 +14,9 @@ from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.conftest import PassTime
-from tests.extensions.console.browser import Browser
+from tests.extensions.console.browser import FORM, Browser
 from tests.extensions.console.conftest import PASSWORD
 
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 # The links in emails contain a secret token (`test_unsubscribe`, `test_one_time_links`).
 _LINKS = {"/console/{workspace}/unsubscribe/{token}", "/console/{workspace}/password/{token}"}
 OPEN = {"/console", "/console/{workspace}", "/console/{workspace}/forgot-password", "/console/assets/{name}", *_LINKS}

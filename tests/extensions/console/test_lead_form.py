@@ -4,9 +4,7 @@ import pytest
 
 from tests.api import Api
 from tests.extensions.console.browser import Browser, csrf_field
-from tests.extensions.console.conftest import PASSWORD
-
-HOSTILE = '"><img src=x onerror=alert(1)>'
+from tests.extensions.console.conftest import HOSTILE, PASSWORD
 
 
 @pytest.fixture

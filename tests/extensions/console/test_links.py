@@ -14,13 +14,11 @@ from chalicelib.extensions.console.notifications import unsubscribe_token
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.conftest import PassTime
-from tests.extensions.console.browser import Browser
+from tests.extensions.console.browser import FORM, Browser
 from tests.extensions.console.mailing import Mailing, request_person, settings, text_of
 from tests.selection import whole
 from tests.test_longest_ids import AGENT, CLIENT, CONVERSATION, ORG, OTHER, PASSWORD, longest
 from tests.test_longest_ids import longest_ids as longest_ids
-
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 @pytest.mark.parametrize("email", ["", f"{CLIENT[-1]}@acme.test"], ids=["operator", "client"])

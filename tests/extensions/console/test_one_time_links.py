@@ -15,11 +15,10 @@ from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.conftest import PassTime
-from tests.extensions.console.browser import Browser
+from tests.extensions.console.browser import FORM, Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import snapshot
 
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 NEW = "a new password"
 
 

@@ -12,6 +12,7 @@ from tests import extensions
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import HOSTILE
 from tests.followers import follow
 from tests.queues.messages import take
 from tests.webhooks.pipeline import Stream
@@ -21,8 +22,6 @@ extensions.require("erasures", "history", "reports")
 from chalicelib.extensions.erasures import functions
 from chalicelib.extensions.erasures.extension import QUEUE
 from tests.extensions.console.stored_counts import count
-
-HOSTILE = '"><img src=x onerror=alert(1)>'
 
 
 def rows(text: str) -> list[list[str]]:
