@@ -1,4 +1,4 @@
-"""The console extension: pages for people, and emails about waiting conversations."""
+"""The console extension: pages for people, and emails to them."""
 
 from chalicelib.extensions import Extension
 
