@@ -11,9 +11,10 @@ from urllib.parse import urlencode
 
 from chalice.app import Request, Response
 
-from chalicelib import storage
+from chalicelib import errors, storage
 from chalicelib.extensions.console.routes import routes
 from chalicelib.http import commit, current_request
+from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
 
 _Result = TypeVar("_Result")
 # With strict handling, a member that the API would otherwise ignore is an error.
@@ -51,7 +52,7 @@ def send_once(
         return answer
 
     key = hashlib.sha256(json.dumps([form_id, path, body, values]).encode()).hexdigest()
-    view = routes.current_app.routes[path]["POST"].view_function
+    view = _view("POST", path, values)
     headers = {} if form_id is None else {"idempotency-key": key}
     request = Request(_event("POST", path, {}, body, values, headers), None)
     with current_request.request_context(request):
@@ -85,11 +86,20 @@ def _call(
     values: dict[str, str],
     if_match: str | None = None,
 ) -> Response:
-    view = routes.current_app.routes[path][method].view_function
+    view = _view(method, path, values)
     event = _event(method, path, query, body, values, {"if-match": if_match} if if_match else {})
     with current_request.request_context(Request(event, None)):
         answer: Response = view(**values)
     return answer
+
+
+def _view(method: str, path: str, values: dict[str, str]) -> Callable[..., Response]:
+    """Return the view of an operation. Raise Invalid for a value that is not an identifier, such as a form's text."""
+    for name, value in values.items():
+        if not IDENTIFIER.fullmatch(value):
+            raise errors.Invalid.member(name, f"must be {IDENTIFIER_RULE}")
+    view: Callable[..., Response] = routes.current_app.routes[path][method].view_function
+    return view
 
 
 def _event(

@@ -12,8 +12,14 @@ _MAX_REQUESTS = 5
 
 
 def list_colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
-    """Return the id and name of each possible assignee, sorted by name, and whether there are more."""
-    query = {"limit": 100, **({} if session.client_id is None else {"orgId": session.client.get("orgId")})}
+    """Return the id and name of each possible assignee, sorted by name, and whether there are more.
+
+    A client without an organisation has no colleagues. Without `orgId`, the operation would list all people.
+    """
+    org_id = session.client.get("orgId")
+    if session.client_id is not None and not org_id:
+        return [], False
+    query = {"limit": 100, "orgId": org_id}
     colleagues: list[Any] = []
     following = None
     for _ in range(_MAX_REQUESTS):

@@ -99,13 +99,18 @@ def _read(session: Session, org_id: str, client_id: str) -> tuple[Document, str]
 
 
 def _save(session: Session, client: Document, change: Document, tag: str) -> None:
-    """Change a client that was read with this entity tag, if the session has the required permissions."""
+    """Change a client that was read with this entity tag, if the session has the required permissions.
+
+    If this disables the client, also end the client's sessions and links, so that they stay invalid afterwards.
+    """
 
     def run() -> None:
         rights.require(session, client["orgId"], client, {**client, **change})
         calls.send("POST", _PATH, change, tag, client_id=client["ID"])
 
     commit_now(run)
+    if change.get("disabled"):
+        commit_now(lambda: sessions.stage_sign_out(clients.read(session.workspace_id, client["ID"])))
     sessions.clear_cache()
 
 
@@ -188,11 +193,11 @@ def _change(client: Document, values: dict[str, Any], sent: dict[str, str], sess
     changed = fields.change(_fields(client).fields, client, values)
     if values[_NOTIFY] != _values(client)[_NOTIFY]:
         changed |= settings.NOTIFICATIONS[values[_NOTIFY]]
+    if _is_own(session, client):
+        return changed  # people change their own password in their profile, which asks for the current one
     if password := sent.get(_PASSWORD):
         changed[_PASSWORD] = password
-    if not _is_own(session, client):
-        changed |= {**fields.change(_RIGHTS, client, values), **_access(session, client, values)}
-    return changed
+    return changed | {**fields.change(_RIGHTS, client, values), **_access(session, client, values)}
 
 
 def _access(session: Session, client: Document, values: dict[str, Any]) -> Document:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from chalicelib import errors, storage
 from chalicelib.clients import store as clients
-from chalicelib.extensions.console import guard, settings
+from chalicelib.extensions.console import guard, sessions, settings
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import auth
 from chalicelib.storage import Document
@@ -49,15 +49,21 @@ def covers(session: Session, client: Document) -> bool:
 def require(session: Session, org_id: str, before: Document, after: Document) -> None:
     """Check that the session's person may change a client, and stage the condition that they still may.
 
-    `before` is the stored client; the change itself requires that version. The person's permissions are read again,
-    because the session may be cached. This costs one request, or none for an operator or for the person's own record,
-    whose permissions a form cannot change. Raise Forbidden, Invalid and NotFound.
+    `before` is the stored client; the change itself requires that version. The person's record is read again, because
+    the session may be cached, and may have ended since. The person's own record needs only a valid session, because a
+    form cannot change its permissions. This costs one request, or none for an operator. Raise Forbidden, Invalid and
+    NotFound.
     """
-    if session.client_id in (None, before.get("ID")):
+    if session.client_id is None:
         return
     row = clients.read(session.workspace_id, session.client_id)
+    document = row.open()
+    if not sessions.is_valid_for(session, row, document):
+        raise errors.Forbidden("Your session has ended; sign in again.")
+    if session.client_id == before.get("ID"):
+        return
     clients.require_unchanged(row)
-    current = session._replace(client=row.open())
+    current = session._replace(client=document)
     settings.require_organisation(current, org_id)
     if not (current.may_open(_PAGE) and covers(current, before)):
         raise guard.form_error(session, "canAccess.rights", errors.Forbidden)

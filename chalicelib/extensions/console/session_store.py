@@ -130,17 +130,18 @@ def count_key_attempt(workspace_id: str, address: str) -> None:
 def count_link_request(workspace_id: str, email: str, address: str) -> None:
     """Count a request for a new password, with the limits of sign-in attempts. Raise TooManyAttempts.
 
-    This costs one request per limit. Requests do not use up the attempts to sign in.
+    This costs one request per limit, and one if the address has reached its limit, because that is counted first.
+    Requests do not use up the attempts to sign in.
     """
     name = email.strip().lower()
+    _count(_row("link and address", address), MAX_FAILURES)
     _count(_row("link, email and address", workspace_id, name, address), MAX_ATTEMPTS)
     _count(_row("link and email", workspace_id, name), MAX_ATTEMPTS_ANYWHERE)
-    _count(_row("link and address", address), MAX_FAILURES)
 
 
-def count_link(workspace_id: str, client_id: str) -> None:
-    """Count a link for a new password. A person gets one per window. This costs one request. Raise TooManyAttempts."""
-    _count(_row("link", workspace_id, client_id), 1)
+def count_link(workspace_id: str, client_id: str, purpose: str) -> None:
+    """Count a link for a purpose. A person gets one per window. This costs one request. Raise TooManyAttempts."""
+    _count(_row("link", workspace_id, client_id, purpose), 1)
 
 
 def failures_key(address: str) -> storage.Key:

@@ -63,7 +63,7 @@ class Session(NamedTuple):
     @property
     def name(self) -> str:
         """The person's name, as pages show it."""
-        return display_name(self.client, "name", "email") or self.row.name
+        return display_name(self.client, "name", "email") or self.viewed_client_id or self.row.name
 
     @property
     def agent_ids(self) -> list[str] | None:
@@ -243,15 +243,16 @@ def _read(token_hash: str, token: str) -> Session | None:
         return Session(row, token, {}, {}) if is_valid else None
     client = clients.find(row.workspace, row.client_id)
     document = client.open() if client else {}
-    if (
-        client is None
-        or document.get("disabled")
-        or not hmac.compare_digest(
-            session_store.proof(token, session_store.sign_in_data(client, document)), row.proof or ""
-        )
-    ):
+    session = Session(row, token, document, {})
+    if client is None or not is_valid_for(session, client, document):
         return None
-    return Session(row, token, document, session_store.organisation_of(row.workspace, document))
+    return session._replace(organisation=session_store.organisation_of(row.workspace, document))
+
+
+def is_valid_for(session: Session, client: clients.ClientRow, document: Document) -> bool:
+    """Return whether a client's session is valid for the stored client, which `document` contains."""
+    proof = session_store.proof(session.token, session_store.sign_in_data(client, document))
+    return not document.get("disabled") and hmac.compare_digest(proof, session.row.proof or "")
 
 
 def network_of(address: str) -> str:
@@ -266,13 +267,16 @@ def network_of(address: str) -> str:
 
 
 def _as_viewed(request: Request, session: Session) -> Session:
-    """Return an operator's session with the client whom the operator views, if any. This costs up to two requests."""
+    """Return an operator's session with the client whom the operator views, if any. This costs up to two requests.
+
+    A removed client sees nothing, and the view continues until the operator ends it.
+    """
     text = _cookie(request, VIEW_COOKIE) if session.row.client_id is None else ""
     client_id = session_store.viewed_client(session.token, text) if text else None
-    row = clients.find(session.workspace_id, client_id) if client_id else None
-    if row is None:
+    if client_id is None:
         return session
-    client = row.open()
+    row = clients.find(session.workspace_id, client_id)
+    client = row.open() if row else {}
     organisation = session_store.organisation_of(session.workspace_id, client)
     return session._replace(client=client, organisation=organisation, viewed_client_id=client_id)
 

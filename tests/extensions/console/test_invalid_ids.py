@@ -8,6 +8,8 @@ from chalicelib.extensions.console import session_store, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.moto_tables import items
 
 
 @pytest.mark.parametrize("text", ["", "a#b", "support#", "é", "x" * 2_000])
@@ -34,3 +36,16 @@ def test_a_text_that_is_no_identifier_names_no_record(
     assert session.agent_ids == ["support"]
     assert browser.open("/overview").status == 200
     assert read == []
+
+
+@pytest.mark.parametrize("text", ["a#b", "é", "x" * 2_000])
+def test_a_form_with_a_text_that_is_no_identifier_is_rejected(browser: Browser, workspace_api: Api, text: str) -> None:
+    """The ids in a form do not pass the checks of the ids in an address."""
+    workspace_api.post("/agents/support/interact/ann/state", {"metadata": {"state": "requested_chat"}})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    list_page, page, before = browser.open("/convos"), browser.open("/convos/support/ann"), items()
+    for picked, fields in ((text, {"action": "end"}), ("ann", {"action": "assign", "to": text})):
+        answer = browser.submit(list_page, "/convos", {f"pick.support/{picked}": "on", **fields})
+        assert answer.status == 409 and "characters" in answer.text
+    assert browser.submit(page, "/convos/support/ann", {"action": "assign", "to": text}).status == 400
+    assert items() == before

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 import pytest
 
 from chalicelib import clock
+from chalicelib.extensions.console import session_store
 from chalicelib.extensions.console.notifications import allowance, mail
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
@@ -68,6 +69,21 @@ def test_a_stage_without_mail_requires_a_password(operator: Browser) -> None:
     assert operator.post("/settings/orgs/acme/clients/bo", {"action": "invite"}).status == 403
 
 
+def test_a_person_gets_one_invitation_in_five_minutes(operator: Browser, mailing: Mailing, pass_time: PassTime) -> None:
+    """Otherwise, an administrator could flood any address, and use up the workspace's daily allowance."""
+    pass_time(-clock.seconds() % session_store.WINDOW)
+    page = operator.open(NEW)
+    for _ in range(3):
+        assert operator.submit(page, "/new-client", ANN).status == 200
+    for _ in range(3):
+        operator.submit(operator.open("/settings/orgs/acme/clients/bo"), "/clients/bo", {"action": "invite"})
+    mailing.run(1)
+    assert sorted(mailing.recipients) == [ANN["email"], "bo@acme.test"]
+    operator.submit(operator.open("/forgot-password"), "/forgot-password", {"email": "bo@acme.test"})
+    mailing.run(1)
+    assert len(mailing.mails) == 3  # a request for a new password does not depend on the invitation
+
+
 def test_a_link_can_be_sent_again(operator: Browser, mailing: Mailing, workspace_api: Api) -> None:
     page = operator.open("/settings/orgs/acme/clients/bo")
     assert "is on its way" in operator.submit(page, "/clients/bo", {"action": "invite"}).text
@@ -107,7 +123,7 @@ def test_hostile_names_stay_text(operator: Browser, mailing: Mailing, workspace_
         workspace_api.post("/v2/orgs/acme", {"name": hostile})
         workspace_api.post("/v2/clients/bo", {"name": hostile})
         operator.submit(operator.open("/settings/orgs/acme/clients/bo"), "/clients/bo", {"action": "invite"})
-        mailing.run(1)
+        mailing.run(session_store.WINDOW)
         received = mailing.mails[-1]
         assert received["Bcc"] is None
         assert "<img" not in text_of(received, "html")
@@ -177,6 +193,26 @@ def test_a_disabled_person_gets_no_link_and_uses_none(operator: Browser, mailing
     mailing.run(60)
     assert len(mailing.mails) == 1
     assert 'value="invite"' not in operator.open("/settings/orgs/acme/clients/bo").text
+
+
+def test_a_disabled_person_who_is_enabled_again_signs_in_anew(
+    operator: Browser, mailing: Mailing, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    """A thief may still have the session or the link."""
+    bo = Browser(workspace.workspace_id)
+    bo.start_session(email="bo@acme.test", password=PASSWORD)
+    page = operator.open("/settings/orgs/acme/clients/bo")
+    operator.submit(page, "/clients/bo", {"action": "invite"})
+    mailing.run(60)
+    checked = dict.fromkeys(re.findall(r'name="(canAccess\.[^"]*)"', page.text), "on")
+    for disabled in ("on", ""):
+        page = operator.open("/settings/orgs/acme/clients/bo")
+        fields = {"name": "Bo", "email": "bo@acme.test", "disabled": disabled, **checked}
+        assert "Saved." in operator.submit(page, "/clients/bo", fields).text
+    assert not workspace_api.get("/v2/clients/bo").data.get("disabled")
+    assert Api().get(link_of(mailing)).status == 404
+    assert "Workspace key" in bo.open("/account").text
+    assert bo.sign_in("bo@acme.test", PASSWORD).status == 200
 
 
 def test_a_disabled_person_is_no_choice_for_a_conversation(operator: Browser, workspace_api: Api) -> None:

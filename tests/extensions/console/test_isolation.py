@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 
 from app import app
-from chalicelib.extensions.console import session_store
+from chalicelib.extensions.console import colleagues, conversation_list, session_store
 from chalicelib.http import auth
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
@@ -146,6 +146,23 @@ def test_a_link_from_a_mail_arrives_signed_in(signed_in: Browser, workspace: New
     assert '<meta http-equiv="refresh" content="0">' in again.text
     signed_in.cookie = cookie
     assert "Hello" in signed_in.open("/convos/support/ann", **{"Sec-Fetch-Site": "same-origin"}).text
+
+
+@pytest.mark.parametrize("org_id", [None, ""])
+def test_a_client_without_organisation_has_no_colleagues(
+    browser: Browser, workspace_api: Api, org_id: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without an organisation, the API lists the people of all organisations."""
+    lone, listed = {"orgId": org_id, "email": "lone@acme.test", "dashboardPassword": PASSWORD}, []
+    workspace_api.post("/v2/clients/lone", lone)
+    browser.start_session(email="lone@acme.test", password=PASSWORD)
+    monkeypatch.setattr(
+        conversation_list,
+        "list_colleagues",
+        lambda session: listed.append(colleagues.list_colleagues(session)) or listed[-1],
+    )
+    assert browser.open("/convos").status == 200
+    assert listed == [([], False)]
 
 
 def test_a_file_that_is_missing_is_an_error_page(browser: Browser) -> None:

@@ -104,6 +104,8 @@ LOSSES: dict[str, tuple[dict[str, Any], int]] = {
     "the settings": ({"canAccess": ["/convos"]}, 403),
     "the administration": ({"isOrgAdmin": False}, 403),
     "the organisation": ({"orgId": "rival"}, 404),
+    "the access": ({"disabled": True}, 403),
+    "the password": ({"dashboardPassword": "set by the owner"}, 403),
 }
 
 
@@ -120,6 +122,26 @@ def test_the_rights_of_a_cached_session_are_read_again(
     refused = admin.submit(new, "/new-client", {**fields, "email": "lee@acme.test"})
     assert refused.status == (400 if lost == LOSSES["a page"][0] else status)
     assert items() == before
+
+
+@pytest.mark.parametrize("lost", [{"disabled": True}, {"dashboardPassword": "set by the owner"}])
+def test_a_cached_session_that_has_ended_does_not_change_its_own_record(
+    admin: Browser, workspace_api: Api, lost: dict[str, Any]
+) -> None:
+    """A thief could otherwise change the email, and request a link for a forgotten password."""
+    admin.open("/convos")  # caches the session
+    workspace_api.post("/v2/clients/bo", lost)
+    page, before = admin.open(f"{ORG}/clients/bo"), items()
+    assert admin.submit(page, "/clients/bo", {"name": "Bo", "email": "thief@acme.test"}).status == 403
+    assert items() == before
+
+
+def test_a_person_changes_their_own_password_only_with_the_current_one(admin: Browser, workspace_api: Api) -> None:
+    page = admin.open(f"{ORG}/clients/bo")
+    assert 'name="dashboardPassword"' not in page.text and "in your profile" in page.text
+    forged = {"name": "Bo", "email": "bo@acme.test", "dashboardPassword": "set by a thief"}
+    assert "Saved." in admin.submit(page, "/clients/bo", forged).text
+    assert workspace_api.get("/v2/clients/bo").data["dashboardPassword"] == PASSWORD
 
 
 @pytest.mark.parametrize("form", [TOP, f"{ORG}/new-client"])

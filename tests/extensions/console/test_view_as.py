@@ -61,6 +61,21 @@ def test_nothing_can_be_changed(operator: Browser, workspace_api: Api) -> None:
     assert snapshot() == before
 
 
+def test_a_view_of_a_removed_client_still_changes_nothing(operator: Browser, workspace_api: Api) -> None:
+    """The operator does not know that a colleague has removed the client."""
+    workspace_api.post("/agents/support/interact/ann/state", {"metadata": {"state": "requested_chat"}})
+    view(operator)
+    page = operator.open("/convos/support/ann")
+    workspace_api.delete("/v3/clients/bo")
+    before = snapshot()
+    assert operator.submit(page, "/convos/support/ann", {"action": "end"}).status in (403, 404)
+    assert snapshot() == before
+    seen = operator.open("/agents")
+    assert "Support" not in seen.text and "You see the console as bo sees it." in seen.text
+    operator.submit(seen, "/end-view", {})
+    assert "Access tokens" in operator.open("/settings").text
+
+
 def test_the_end_leads_back_to_the_client(operator: Browser) -> None:
     page = operator.submit(view(operator), "/end-view", {})
     assert ("<h1>Bo de Vries</h1>" in page.text, VIEWING in page.text) == (True, False)

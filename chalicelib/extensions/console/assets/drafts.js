@@ -25,9 +25,10 @@ if (form && storage) {
   });
 }
 
-document.querySelector(".who")?.addEventListener("submit", () => {
+const clear = () => {
   for (const key of Object.keys(storage ?? {})) if (key.startsWith(PREFIX)) storage.removeItem(key);
-});
+};
+for (const signOut of document.querySelectorAll("form[action$='/sign-out']")) signOut.addEventListener("submit", clear);
 
 // A reload must not confirm an action again.
 const address = new URL(location.href);

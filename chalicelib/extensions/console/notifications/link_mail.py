@@ -15,7 +15,10 @@ _log = logging.getLogger(__name__)
 
 
 def send(message: SendLink) -> None:
-    """Send a client a new link. Do nothing if the client or workspace is gone. Raise database, KMS and SES errors."""
+    """Send a client a new link, at most one per purpose and five-minute period. Raise database, KMS and SES errors.
+
+    Do nothing if the client or workspace is gone. The queue redelivers a failed message after that period.
+    """
     workspace_id, client_id, purpose = message
     row = clients.find(workspace_id, client_id)
     if row is not None:
@@ -23,10 +26,9 @@ def send(message: SendLink) -> None:
 
 
 def send_reset(message: SendResetLink) -> None:
-    """Send the link for a forgotten password, at most one per person and five-minute period, as `send` does.
+    """Send the link for a forgotten password as `send` does.
 
-    Do nothing if the email belongs to no client, or to a client without a password. The queue redelivers a failed
-    message after that period.
+    Do nothing if the email belongs to no client, or to a client without a password.
     """
     workspace_id, claim = message
     email = storage.find(clients.EmailRow, clients.email_key(workspace_id, "").partition, claim)
@@ -34,16 +36,16 @@ def send_reset(message: SendResetLink) -> None:
     client = row.open() if row else {}
     if row is None or not client.get("dashboardPassword"):
         return
-    try:
-        session_store.count_link(workspace_id, row.client_id)
-    except session_store.TooManyAttempts:
-        return
     _send(row, client, one_time_links.RESET)
 
 
 def _send(row: ClientRow, client: Document, purpose: str) -> None:
     workspace_id = row.workspace
     if not recipients.can_receive(client) or not notifier.is_active(workspace_id):
+        return
+    try:
+        session_store.count_link(workspace_id, row.client_id, purpose)
+    except session_store.TooManyAttempts:
         return
     if not allowance.take(workspace_id):
         _log.warning("A workspace has used up its daily email allowance, so a link was not sent: %s", workspace_id)

@@ -200,6 +200,14 @@ def test_a_draft_stays_until_it_is_sent_or_the_person_signs_out(person: Person, 
     assert person.driver.execute_script(_DRAFTS) == []
 
 
+def test_a_draft_ends_when_the_person_signs_out_everywhere(person: Person) -> None:
+    person.fill("text", "half a reply")
+    person.open("/account")
+    assert person.driver.execute_script(_DRAFTS) == ["half a reply"]
+    person.leave(person.find("form[action$='/account/sign-out'] button"))
+    assert person.driver.execute_script(_DRAFTS) == []
+
+
 def test_times_are_in_the_time_zone_of_the_browser(person: Person, run: Run) -> None:
     noon = 1_795_435_200  # 2026-11-23 12:00 UTC
     messages = [{"ts": noon + hours * 3600, "item": {"text": "Hello"}} for hours in (0, 2, 4)]
