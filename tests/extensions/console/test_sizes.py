@@ -1,4 +1,7 @@
-"""No console page exceeds 1 MB, whatever its records and forms contain. Truncated texts can be downloaded."""
+"""No console page exceeds 1 MB, whatever its records and forms contain. Truncated texts can be downloaded.
+
+The scripts together have at most 20 KB.
+"""
 
 import html
 import json
@@ -9,7 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from chalicelib.extensions.console import sessions
+from chalicelib.extensions.console import rendering, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
@@ -20,6 +23,8 @@ from tests.moto_tables import restore, snapshot
 from tests.selection import first_case, one_of_each
 
 MB = 1_000_000
+# Maximum bytes of all scripts together, before compression.
+MAX_SCRIPTS = 20 * 1024
 # Maximum size of a Lambda response, as a JSON string.
 LAMBDA = 6 * 1024 * 1024
 # The characters that expand most when encoded as HTML, JSON or UTF-8.
@@ -28,6 +33,11 @@ STATE = "/agents/support/interact/{}/state"
 AGENT = "/console/{workspace}/agents/{agent_id}"
 ORGANISATION = "/console/{workspace}/settings/orgs/{org_id}"
 NESTED: Any = json.loads("[" * 150 + "1" + "]" * 150)
+
+
+def test_the_scripts_together_have_at_most_20_kilobytes() -> None:
+    sizes = {file.name: len(text.encode()) for file, text in rendering.assets().items() if file.suffix == ".js"}
+    assert sizes and sum(sizes.values()) <= MAX_SCRIPTS, sizes
 
 
 def huge(size: int, characters: str = "'") -> str:

@@ -1,8 +1,7 @@
 // The reply field sends with Ctrl+Enter or Cmd+Enter, and grows with its text.
 const form = document.querySelector(".reply"), text = form.elements.text, MOST_ROWS = 12;
-const isMac = navigator.platform.startsWith("Mac");
-for (const hint of form.querySelectorAll("[data-script]"))
-  hint.textContent = isMac ? hint.dataset.script.replace("Ctrl", "⌘") : hint.dataset.script;
+const control = navigator.platform.startsWith("Mac") ? "⌘" : "Ctrl";
+for (const hint of form.querySelectorAll("[data-script]")) hint.textContent = hint.dataset.script.replace("Ctrl", control);
 
 const grow = () => {
   text.rows = 2;

@@ -1,4 +1,4 @@
-// Keeps a typed reply in this browser until the person sends it, empties it or signs out. Nothing else is stored.
+// Keeps a typed reply in this browser until the person sends it, empties it or signs out.
 const PREFIX = "cams-draft:";
 let storage = null;
 try {
@@ -31,8 +31,6 @@ const clear = () => {
 for (const signOut of document.querySelectorAll("form[action$='/sign-out']")) signOut.addEventListener("submit", clear);
 
 // A reload must not confirm an action again.
-const address = new URL(location.href);
-if (address.searchParams.has("done")) {
-  address.searchParams.delete("done");
-  history.replaceState(null, "", address);
-}
+const address = new URL(location);
+address.searchParams.delete("done");
+if (location.search.includes("done=")) history.replaceState(null, "", address);

@@ -4,7 +4,7 @@ if (count) {
   const address = new URL(list?.dataset.inbox ?? count.dataset.waiting, location);
   const least = Number(list?.dataset.pace ?? 20), most = least > 5 ? 120 : 60; // seconds
   const title = document.title.replace(/^\(\d+\+?\) /, "");
-  let version = list ? list.dataset.version : count.textContent;
+  let version = list?.dataset.version ?? count.textContent;
   let active = Date.now(), failures = 0, isEnded = false, wake = () => {};
 
   // Parses HTML without running scripts. There is no document if nothing has changed.
@@ -12,8 +12,8 @@ if (count) {
     const request = new XMLHttpRequest();
     address.searchParams.set("version", version);
     request.open("GET", address);
-    Object.assign(request, { responseType: "document", timeout: 30000, onerror: fail, ontimeout: fail });
-    request.onload = () => ([200, 204].includes(request.status) ? done(request.response) : fail());
+    Object.assign(request, { responseType: "document", timeout: 30000 });
+    request.onloadend = () => ([200, 204].includes(request.status) ? done(request.response) : fail());
     request.send();
   });
 
@@ -26,19 +26,18 @@ if (count) {
     count.textContent = newer.textContent;
     count.hidden = newer.hidden;
     document.title = count.hidden ? title : `(${count.textContent}) ${title}`;
-    version = newList ? newList.dataset.version : count.textContent;
+    version = newList?.dataset.version ?? count.textContent;
     if (newList) replace(newList);
   };
 
   // Keeps the keyboard focus, the scroll position, the checked boxes, and the mark of the open conversation.
   const replace = (newList) => {
-    const key = (element) => element.getAttribute("href") ?? element.name;
-    const focused = list.contains(document.activeElement) && key(document.activeElement);
-    const checked = [...list.querySelectorAll(":checked")].map(key);
+    const key = (element) => element && (element.getAttribute("href") ?? element.name);
+    const focused = key(list.querySelector(":focus")), checked = [...list.querySelectorAll(":checked")].map(key);
     const top = list.parentElement.scrollTop;
     list.replaceChildren(...newList.childNodes);
     for (const element of list.querySelectorAll(".inbox a, .inbox input")) {
-      if (element.pathname === location.pathname) element.setAttribute("aria-current", "true");
+      if (element.pathname === location.pathname) element.ariaCurrent = "true";
       element.checked = checked.includes(key(element));
       if (focused && key(element) === focused) element.focus();
     }
@@ -51,8 +50,8 @@ if (count) {
   const run = async () => {
     let seconds = list ? least : 1; // a page without the list may not know the number
     while (!isEnded) {
-      await new Promise((done) => { wake = done; setTimeout(done, seconds * 1000); });
-      while (document.hidden) await new Promise((done) => { wake = done; });
+      do await new Promise((done) => { wake = done; setTimeout(done, seconds * 1000); });
+      while (document.hidden);
       await load().then((page) => { failures = 0; show(page); }, () => { failures += 1; });
       seconds = pace();
     }

@@ -1,13 +1,11 @@
-// Keyboard shortcuts for the conversations: j, k, e, / and ?. No key works in a field, in a dialog, or with Ctrl or Alt.
+// Keyboard shortcuts for the conversations: j, k, e, / and ?.
 const help = document.querySelector("#keys"), search = document.querySelector("#q");
-const rows = () => [...document.querySelectorAll(".inbox a")].filter((row) => row.checkVisibility());
 
 // Moves the focus to the next row. Without a focused row, it begins at the open conversation.
 const move = (step) => {
-  const all = rows(), focused = all.indexOf(document.activeElement);
-  const open = all.findIndex((row) => row.hasAttribute("aria-current"));
-  const at = focused >= 0 ? focused : open >= 0 ? open : step > 0 ? -1 : all.length;
-  all[Math.min(all.length - 1, Math.max(0, at + step))]?.focus();
+  const rows = [...document.querySelectorAll(".inbox a")].filter((row) => row.checkVisibility());
+  const current = rows.find((row) => row === document.activeElement) ?? rows.find((row) => row.ariaCurrent);
+  (rows[rows.indexOf(current) + step] ?? current ?? rows[0])?.focus();
 };
 // Opens the question whether to end the open conversation.
 const end = () => {
@@ -29,7 +27,5 @@ document.onkeydown = (event) => {
   event.preventDefault();
   shortcuts[event.key]();
 };
-for (const button of document.querySelectorAll(".open-keys")) {
-  button.hidden = false;
-  button.onclick = () => help.showModal();
-}
+for (const button of document.querySelectorAll(".open-keys"))
+  Object.assign(button, { hidden: false, onclick: shortcuts["?"] });

@@ -2,12 +2,9 @@
 const GROUP_SECONDS = 300, turns = document.querySelector(".turns"), scroll = turns.parentElement;
 const jump = document.querySelector(".jump");
 
-const separator = (time) => {
-  const line = document.createElement("p"), label = document.createElement("time");
-  line.className = "day";
-  label.dateTime = time.dateTime;
-  label.dataset.as = "day";
-  line.append(label);
+const separator = ({ dateTime }) => {
+  const line = Object.assign(document.createElement("time"), { className: "day", dateTime });
+  line.dataset.as = "day";
   return line;
 };
 
@@ -31,5 +28,5 @@ turns.dispatchEvent(new Event("content", { bubbles: true }));
 
 const isAtEnd = () => scroll.scrollTop > -40;
 turns.addEventListener("content", () => { jump.hidden = isAtEnd(); });
-scroll.onscroll = () => { if (isAtEnd()) jump.hidden = true; };
+scroll.onscroll = () => { jump.hidden ||= isAtEnd(); };
 jump.onclick = () => scroll.scrollTo({ top: 0 });
