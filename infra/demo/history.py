@@ -48,12 +48,13 @@ def write(workspace_id: str, moment: int, visits: Sequence[Visit]) -> None:
     storage.save_many([*_tally_rows(moment, created), *_day_rows(moment, changes)])
 
 
-@storage.in_unit_of_work
 def backdate(workspace_id: str, agent_id: str, second: int) -> None:
     """Set an agent's creation time (Unix seconds): counts omit changes from before the agent existed."""
-    row = agents.read(workspace_id, agent_id)
-    before = row.open()
-    agents.save(row, before, {**before, "createdAtUNIX": second})
+    author = storage.author_of("operator", "", "infra.demo")  # in the history
+    with storage.written_by(author), storage.unit_of_work():
+        row = agents.read(workspace_id, agent_id)
+        before = row.open()
+        agents.save(row, before, {**before, "createdAtUNIX": second})
 
 
 # ---- records --------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from chalicelib import clock, storage
+from chalicelib.agents import store as agents
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator.commands import cams
 from tests import extensions
@@ -17,7 +18,7 @@ from tests.conftest import PassTime
 
 extensions.require("reports")
 
-from infra.demo import fill, plan, texts
+from infra.demo import fill, history, plan, texts
 from infra.demo.plan import Talk, Visit
 from tests.extensions.console.browser import Browser
 from tests.extensions.reports.test_reports import Pipeline
@@ -191,6 +192,12 @@ def test_records_read_as_if_they_had_been_written_then(workspace: NewWorkspace, 
     assert (load["countryCode"], load["interactionsNum"]) == (visit.country, len(talk.lines[::2]))
     agent = api.get(f"/v3/agents/{visit.agent}").data
     assert [tool["name"] for tool in agent["tools"]] == [tool["name"] for tool in texts.TOOLS[visit.agent]]
+
+
+def test_the_history_names_the_author_of_a_backdated_agent(workspace: NewWorkspace, workspace_api: Api) -> None:
+    history.backdate(workspace.workspace_id, "support", MOMENT - DAY)
+    row = agents.read(workspace.workspace_id, "support")
+    assert (row.open()["createdAtUNIX"], row.changed_by) == (MOMENT - DAY, "operator##infra.demo")
 
 
 def test_a_client_of_the_demonstration_signs_in_as_an_administrator(
