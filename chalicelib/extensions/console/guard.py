@@ -162,8 +162,8 @@ def texts(session: Session) -> rendering.Texts:
 
 
 def sentence(error: errors.ApiError, language: str) -> str:
-    """Return an error's sentence. English uses the API's message; other languages have one sentence per status."""
-    return error.message if language == pages.LANGUAGES[0] else pages.texts(language).of_status(error.STATUS_CODE)
+    """Return an error's sentence. English uses the API's message; other languages have one per code or status."""
+    return error.message if language == pages.LANGUAGES[0] else pages.texts(language).of_error(error)
 
 
 def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Response:

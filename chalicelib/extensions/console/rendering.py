@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chalicelib import extensions
+from chalicelib import errors, extensions
 from chalicelib.extensions.console import template_filters
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ class Texts:
     def of_status(self, status: int) -> str:
         """Return the sentence for a response status."""
         return self._by_key.get(f"error.{status}", self._by_key["error.other"])
+
+    def of_error(self, error: errors.ApiError) -> str:
+        """Return the sentence for an error's code, or for its status if the code has none."""
+        return self._by_key.get(f"error.{error.code}") or self.of_status(error.STATUS_CODE)
 
     def named(self, group: str, key: str) -> str:
         """Return the text for a key in a record, such as a state, or the key itself if it has no text."""

@@ -66,7 +66,7 @@ def test_a_password_needs_the_current_one(signed_in: Browser, workspace_api: Api
 
 def test_a_new_password_ends_all_other_sessions(signed_in: Browser, workspace_api: Api) -> None:
     other, earlier = another(signed_in), signed_in.cookie
-    assert "The password is changed." in change_password(signed_in).text
+    assert "Your password has been changed." in change_password(signed_in).text
     assert workspace_api.get("/v2/clients/bo").data["dashboardPassword"] == NEW
     assert [is_signed_in(one) for one in (signed_in, other)] == [True, False]
     other.cookie = earlier

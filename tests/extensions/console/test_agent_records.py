@@ -17,7 +17,7 @@ def test_an_operator_creates_an_agent_and_arrives_at_its_form(operator: Browser,
     assert f'href="{operator.home}/new-agent"' in operator.open("/agents").text
     page = operator.open("/new-agent")
     created = operator.submit(page, "/new-agent", {"title": "Sales"})
-    assert "The agent is created." in created.text and "<h1>Sales</h1>" in created.text
+    assert "The agent has been created." in created.text and "<h1>Sales</h1>" in created.text
     assert 'id="install"' in created.text and "cams_agent_" not in created.text
     titles = [agent["title"] for agent in workspace_api.get("/v3/agents").data]
     assert sorted(titles) == ["Other", "Sales", "Support"]
@@ -74,11 +74,11 @@ def test_a_copy_has_a_key_of_its_own_and_a_form_makes_one_copy(operator: Browser
 def test_only_the_title_deletes_an_agent(operator: Browser, workspace_api: Api) -> None:
     page, before = operator.open("/agents/support/delete"), snapshot()
     refused = operator.submit(page, "/support/delete", {"title": "Suport"})
-    assert (refused.status, "This is not the title" in refused.text) == (400, True)
+    assert (refused.status, "This is not the agent" in refused.text) == (400, True)
     assert snapshot() == before
     for _ in range(2):
         deleted = operator.submit(page, "/support/delete", {"title": " Support "})
-        assert "The agent is deleted." in deleted.text and "/agents/support" not in deleted.text
+        assert "The agent has been deleted." in deleted.text and "/agents/support" not in deleted.text
     assert workspace_api.get("/v3/agents/support").status == 404
 
 

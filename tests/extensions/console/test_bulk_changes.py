@@ -53,7 +53,7 @@ def test_a_page_reports_the_rows_that_failed_and_keeps_them_chosen(
     assert workspace_api.delete("/v3/agents/support/convos/Bea").status == 200
     failed = change(signed_in, page, "end", ANN, BEA, "pick.sales", "pick.sales/a b")
     assert failed.status == 409
-    assert "Conversations ended: 1." in failed.text and "were not changed: 3." in failed.text
+    assert "Conversations ended: 1." in failed.text and "Conversations not changed: 3." in failed.text
     reasons = re.findall(r'/convos/([^"]*)">[^<]*</a>: ([^<]*)</li>', failed.text)
     assert [place for place, _ in reasons] == ["support/Bea", "sales/", "sales/a%20b"] and all(dict(reasons).values())
     converse(workspace_api, "support", "Bea", "requested_chat")
@@ -64,7 +64,7 @@ def test_a_page_reports_the_rows_that_failed_and_keeps_them_chosen(
 @pytest.mark.parametrize(
     ("action", "chosen", "fields", "words"),
     [
-        ("end", [], {}, "Choose conversations first."),
+        ("end", [], {}, "Select conversations first."),
         ("tag", [ANN], {"tags": " , "}, "Enter a tag first."),
         ("end", [f"pick.sales/{number}" for number in range(inbox.MAX_ROWS + 1)], {}, "at most 50"),
         ("reply", [ANN], {"text": "Hello"}, "unknown action"),

@@ -36,9 +36,9 @@ def test_a_download_contains_all_messages(bo: Browser) -> None:
 def test_a_deletion_shows_a_question_and_a_confirmation(bo: Browser, workspace_api: Api) -> None:
     assert f"{PAGE}/delete" in bo.open(PAGE).text
     page = bo.open(f"{PAGE}/delete")
-    assert "for good" in page.text and "<img" not in page.text
+    assert "permanently" in page.text and "<img" not in page.text
     for _ in range(2):
-        assert "The conversation is deleted." in bo.submit(page, f"{PAGE}/delete", {}).text
+        assert "The conversation has been deleted." in bo.submit(page, f"{PAGE}/delete", {}).text
     assert workspace_api.get("/v3/agents/support/convos/ann").status == 404
 
 

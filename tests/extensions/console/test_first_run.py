@@ -54,7 +54,7 @@ def test_the_steps_lead_from_an_empty_workspace_to_a_conversation(operator: Brow
     assert install.endswith("#install") and 'id="install"' in operator.open(install.partition("#")[0]).text
 
     tried = operator.submit(operator.open(trial), "/try", {"text": "Hello?", "person": "on"})
-    assert "Hello?" in tried.text and "An answer needs your bot" in tried.text
+    assert "Hello?" in tried.text and "Answers come from your bot" in tried.text
     agent_id = trial.split("/")[2]
     (conversation,) = api.get(f"/v3/agents/{agent_id}/convos").data
     assert conversation["state"] == conversation_list.STATES[0]
@@ -64,7 +64,7 @@ def test_the_steps_lead_from_an_empty_workspace_to_a_conversation(operator: Brow
     page, agent = operator.open(organisation), f"widgetIDs.{agent_id}"
     assert f'name="{agent}" type="checkbox" checked' in page.text
     page = operator.submit(page, "/new-org", {"name": "Acme", agent: "on"})
-    assert "The organisation is created." in page.text
+    assert "The organisation has been created." in page.text
     (organisation,) = links(operator.open("/overview"), operator.home)[3:]
     person = {"name": "Bo", "email": "bo@acme.test", "dashboardPassword": PASSWORD, "canAccess./convos": "on"}
     operator.submit(operator.open(organisation), "/new-client", person)

@@ -39,9 +39,9 @@ def test_only_administrators_delete_a_lead(bo: Browser, path: str, workspace_api
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     bo.start_session(email="bo@acme.test", password=PASSWORD)
     page = bo.open(path)
-    assert "for good" in page.text
+    assert "permanently" in page.text
     for _ in range(2):
-        assert "The lead is deleted." in bo.submit(page, path, {"action": "delete"}).text
+        assert "The lead has been deleted." in bo.submit(page, path, {"action": "delete"}).text
     assert workspace_api.get("/v3/leads").data == []
 
 

@@ -80,8 +80,8 @@ def test_only_operators_change_the_agents_or_delete(path: str, browser: Browser,
 
 def test_an_organisation_is_deleted_after_a_question(operator: Browser, workspace_api: Api) -> None:
     page = operator.open("/settings/orgs/acme")
-    assert "Its agents and people stay" in page.text
+    assert "Its agents and people are kept" in page.text
     for _ in range(2):
-        assert "The organisation is deleted." in operator.submit(page, "/orgs/acme/delete", {}).text
+        assert "The organisation has been deleted." in operator.submit(page, "/orgs/acme/delete", {}).text
     assert workspace_api.get("/v2/orgs/acme").status == 404
     assert workspace_api.get("/v2/clients/bo").status == 200

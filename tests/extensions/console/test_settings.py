@@ -166,7 +166,7 @@ def test_an_administrator_removes_a_person_after_a_confirmation(admin: Browser, 
     question = page.text.partition("<summary>Remove this person</summary>")[2].partition("</details>")[0]
     assert "cannot be undone" in question and "Remove Kim</button>" in question
     removed = admin.submit(page, "/clients/kim", {"action": "remove"})
-    assert "The person is removed." in removed.text and "Kim" not in removed.text
+    assert "The person has been removed." in removed.text and "Kim" not in removed.text
     assert workspace_api.get("/v2/clients/kim").status == 404
     assert 'name="password"' in kim.open("/account").text
     assert admin.submit(page, "/clients/kim", {"action": "remove"}).status == 404

@@ -70,7 +70,7 @@ def test_a_wrong_workspace_id_is_named_and_kept(browser: Browser) -> None:
     workspace_id = browser.home.rpartition("/")[2]
     for fields in ({"email": "bo@acme.test", "password": "wrong"}, {"key": "wrong"}):
         wrong = browser.post("", fields)
-        assert f"Check the workspace id, too: {workspace_id}" in wrong.text
+        assert f"Also check the workspace id: {workspace_id}" in wrong.text
         assert len(re.findall(r'name="(?:password|key)"[^>]* autofocus', wrong.text)) == 1
     browser.home = "/console"
     entrance = browser.post("", {"workspace": "acme travel"})

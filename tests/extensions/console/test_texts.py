@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from chalicelib.agents import nodes, options, record, voice
 from chalicelib.clients import models as clients
+from chalicelib.extensions import has
 from chalicelib.extensions.console import rendering
 from chalicelib.http import bodies
 from chalicelib.http.wire import WireModel
@@ -83,6 +84,22 @@ def test_each_rule_that_a_form_can_break_has_a_text(module: ModuleType) -> None:
 def test_a_rule_keeps_its_values_in_another_language(rule: str, translated: str) -> None:
     assert rendering.texts("nl").of_rule(rule) == translated
     assert rendering.texts("en").of_rule(rule) == rule
+
+
+def test_one_agent_is_singular(operator: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/orgs/two", {"name": "Two", "widgetIDs": ["support", "other"]})
+    page = operator.open("/settings").text
+    assert "<span>1 agent</span>" in page and "<span>2 agents</span>" in page
+
+
+@pytest.mark.skipif(not has("tool_calls"), reason="The form needs the extension tool_calls.")
+def test_a_tool_that_cannot_be_called_has_its_own_sentence_in_dutch(browser: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": "nl"})
+    tool = workspace_api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}).data["id"]
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    tested = browser.submit(browser.open("/agents/support"), f"/tools/{tool}", {"arguments": "{}"})
+    assert "Deze tool kan niet worden aangeroepen" in tested.text
+    assert "tegelijkertijd" not in tested.text
 
 
 def test_a_form_in_dutch_says_in_dutch_what_is_wrong(browser: Browser, workspace_api: Api) -> None:

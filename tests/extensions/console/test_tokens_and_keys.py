@@ -18,7 +18,7 @@ def test_a_token_is_shown_once_and_revoked(operator: Browser, workspace_api: Api
     (row,) = [one for one in workspace_api.get("/v3/tokens").data if one["name"] == "Import"]
     assert is_asked_once(page, f"/settings/tokens/{row['id']}")
     revoked = operator.submit(page, f"/settings/tokens/{row['id']}", {})
-    assert "Import" not in revoked.text and "The token is revoked." in revoked.text
+    assert "Import" not in revoked.text and "The token has been revoked." in revoked.text
     wrong = {"name": "x", "days": "30", "scope_set": "unknown"}
     for fields in ({"name": "", "days": "30"}, {"name": "x", "days": "9999"}, wrong):
         answer = operator.submit(page, "/settings/tokens", fields)

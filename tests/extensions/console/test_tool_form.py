@@ -47,7 +47,7 @@ def test_an_operator_creates_a_tool_once_per_form(operator: Browser, workspace_a
     sent = {"name": "Pay", "method": "POST", "serverUrl": "https://pay.test", "description": "Pays."}
     parameter = {"fields.0.key": "amount", "fields.0.in": "body", "fields.0.required": "on", "fields.1.key": " "}
     for _ in range(2):
-        assert "The tool is saved." in operator.submit(page, "/new-tool", {**sent, **parameter}).text
+        assert "The tool has been saved." in operator.submit(page, "/new-tool", {**sent, **parameter}).text
     (tool,) = workspace_api.get("/v3/agents/support/tools").data
     assert {name: tool[name] for name in sent} == sent
     (field,) = tool["fields"]
@@ -67,7 +67,7 @@ def test_an_unchanged_form_changes_nothing(operator: Browser, tool_id: str) -> N
     path = f"/agents/support/tools/{tool_id}/settings"
     page, before = operator.open(path), items()
     assert CANARY not in page.text
-    assert "The tool is saved." in operator.post(path, controls(page)).text
+    assert "The tool has been saved." in operator.post(path, controls(page)).text
     assert items() == before
 
 
@@ -76,7 +76,7 @@ def test_changed_parameters_keep_their_hidden_members(operator: Browser, tool_id
     before = workspace_api.get(f"/v3/tools/{tool_id}").data
     changed = {"method": "POST", "fields.0.key": "", "fields.1.key": "X-Token", "fields.2.key": "lang"}
     page = operator.open(path)
-    assert "The tool is saved." in operator.post(path, {**controls(page), **changed}).text
+    assert "The tool has been saved." in operator.post(path, {**controls(page), **changed}).text
     after = workspace_api.get(f"/v3/tools/{tool_id}").data
     header, lang = after["fields"]
     assert (after["method"], after["serverUrlSecret"]) == ("POST", CANARY)
@@ -99,7 +99,7 @@ def test_parameters_that_do_not_fit_keep_their_values(operator: Browser, workspa
     path = f"/agents/support/tools/{tool['id']}/settings"
     page = operator.open(path)
     assert len(page.text) < 100_000 and "<code>fields</code>" in page.text
-    assert "The tool is saved." in operator.post(path, {**controls(page), "name": "New"}).text
+    assert "The tool has been saved." in operator.post(path, {**controls(page), "name": "New"}).text
     after = workspace_api.get(f"/v3/tools/{tool['id']}").data
     assert (after["name"], after["fields"]) == ("New", tool["fields"])
 
@@ -108,7 +108,7 @@ def test_a_tool_is_deleted_after_a_question(operator: Browser, tool_id: str, wor
     page = operator.open(f"/agents/support/tools/{tool_id}/settings")
     assert "cannot be undone" in page.text
     for _ in range(2):
-        assert "The tool is deleted." in operator.submit(page, f"{tool_id}/settings", {"action": "delete"}).text
+        assert "The tool has been deleted." in operator.submit(page, f"{tool_id}/settings", {"action": "delete"}).text
     assert workspace_api.get(f"/v3/tools/{tool_id}").status == 404
 
 
@@ -132,7 +132,7 @@ def test_the_form_belongs_to_operators_and_the_agent(
 def test_a_form_with_a_new_parameter_is_sent_twice(operator: Browser, tool_id: str, workspace_api: Api) -> None:
     path = f"/agents/support/tools/{tool_id}/settings"
     sent = {**controls(operator.open(path)), "fields.2.key": "lang"}
-    assert ["The tool is saved." in operator.post(path, sent).text for _ in range(2)] == [True, True]
+    assert ["The tool has been saved." in operator.post(path, sent).text for _ in range(2)] == [True, True]
     assert [one["key"] for one in workspace_api.get(f"/v3/tools/{tool_id}").data["fields"]] == [
         "number",
         "X-Key",

@@ -13,7 +13,7 @@ from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import snapshot
 
 BO = "/settings/orgs/acme/clients/bo"
-VIEWING = "You see the console as Bo de Vries sees it."
+VIEWING = "You are viewing the console as Bo de Vries."
 
 
 def view(operator: Browser) -> Answer:
@@ -71,7 +71,7 @@ def test_a_view_of_a_removed_client_still_changes_nothing(operator: Browser, wor
     assert operator.submit(page, "/convos/support/ann", {"action": "end"}).status in (403, 404)
     assert snapshot() == before
     seen = operator.open("/agents")
-    assert "Support" not in seen.text and "You see the console as bo sees it." in seen.text
+    assert "Support" not in seen.text and "You are viewing the console as bo." in seen.text
     operator.submit(seen, "/end-view", {})
     assert "Access tokens" in operator.open("/settings").text
 
@@ -104,7 +104,7 @@ def test_a_forged_cookie_is_ignored(change: Callable[[str], str], operator: Brow
     own, _, cookie = operator.cookie.partition("; ")
     name, _, value = cookie.partition("=")
     operator.cookie = f"{own}; {name}={change(value)}"
-    assert "You see the console as" not in operator.open("/overview").text
+    assert "You are viewing the console as" not in operator.open("/overview").text
 
 
 def test_another_session_ignores_the_cookie(operator: Browser, workspace: NewWorkspace) -> None:

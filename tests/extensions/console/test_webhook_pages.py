@@ -34,7 +34,7 @@ def secrets(page: Answer) -> list[str]:
 def test_a_new_webhook_shows_its_secret_once(operator: Browser, workspace_api: Api) -> None:
     page = operator.open("/settings/new-webhook")
     first, again = (operator.submit(page, "/new-webhook", NEW) for _ in range(2))
-    assert "The webhook is created." in first.text and len(secrets(first)) == 1
+    assert "The webhook has been created." in first.text and len(secrets(first)) == 1
     assert secrets(again) == secrets(first)
     (webhook,) = workspace_api.get("/v3/webhooks").data
     assert (webhook["url"], webhook["description"]) == ("https://hooks.test/x", "CRM")
@@ -57,7 +57,7 @@ def test_a_test_is_queued_once_per_form(operator: Browser, path: str, workspace_
     page = operator.open(path)
     for _ in range(2):
         tested = operator.submit(page, path, {"action": "test"})
-        assert "The test event was queued." in tested.text
+        assert "The test event has been queued." in tested.text
     deliveries = workspace_api.get(f"/v3{path.removeprefix('/settings')}/deliveries").data
     assert [one["type"] for one in deliveries] == ["webhook_test"]
 
@@ -80,7 +80,7 @@ def test_a_webhook_is_deleted_after_a_question(operator: Browser, path: str, wor
     page = operator.open(path)
     assert "This cannot be undone." in page.text
     for _ in range(2):
-        assert "The webhook is deleted." in operator.submit(page, path, {"action": "delete"}).text
+        assert "The webhook has been deleted." in operator.submit(page, path, {"action": "delete"}).text
     assert workspace_api.get("/v3/webhooks").data == []
 
 
@@ -91,7 +91,7 @@ def test_a_pull_endpoint_can_be_paused_and_deleted(operator: Browser, workspace_
     page = operator.open(path)
     assert 'value="rotate"' not in page.text and 'value="test"' not in page.text
     assert "is paused" in operator.submit(page, path, {"action": "pause"}).text
-    assert "is deleted" in operator.submit(page, path, {"action": "delete"}).text
+    assert "has been deleted" in operator.submit(page, path, {"action": "delete"}).text
 
 
 @pytest.mark.parametrize("action", ["test", "pause", "resume", "rotate", "delete", "", "nonsense"])
@@ -144,7 +144,7 @@ def test_what_failed_is_sent_again_once_per_form(
     ledger.delete_events(workspace.workspace_id, [sent[0]["eventId"]])
     page = operator.open(path)
     for _ in range(2):
-        assert "The events were queued again." in operator.submit(page, f"{path}/deliveries", {}).text
+        assert "The events have been queued again." in operator.submit(page, f"{path}/deliveries", {}).text
     again = deliveries(workspace_api, path)[4:]
     assert sorted(one["eventId"] for one in again) == sorted(one["eventId"] for one in sent[1:3])
 

@@ -173,7 +173,7 @@ def test_a_change_of_the_state_appears(person: Person, run: Run) -> None:
     person.sees("With the AI")
     assert person.find("#to").get_attribute("value") == "bo"
     ask(run, "PATCH", API, {"conversation": {"tags": ["refund"], "state": "ended_chat"}})
-    person.sees("A reply opens it again.")
+    person.sees("A reply reopens it.")
     assert person.find("#tags").get_attribute("value") == "refund"
     assert "End" not in person.find(".head .actions").text
     ask(run, "PATCH", API, {"conversation": {"state": None}})
