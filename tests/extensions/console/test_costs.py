@@ -10,7 +10,7 @@ from tests.capacity import metered
 from tests.extensions.console.browser import Browser, live_path
 from tests.extensions.console.conftest import PASSWORD
 
-extensions.require("history", "reports", "transcripts")
+extensions.require("erasures", "history", "reports", "transcripts")
 
 from tests.extensions.console.stored_counts import count
 from tests.extensions.console.test_inbox_updates import update_path
@@ -31,6 +31,25 @@ PAGES = {
     "/agents/support": "/console/agents/{id}",
     "/agents/support/versions": "/console/agents/{id}/versions",
     "/settings/orgs/acme": "/console/settings/orgs/{id}",
+    "/leads/support/{lead}": "/console/leads/{agent}/{id}",
+    "/convos/support/ann-0/delete": "/console/convos/{agent}/{id}/delete",
+    "/account": "/console/account",
+    "/forgot-password": "/console/forgot-password",
+}
+OPERATOR_PAGES = {
+    "/settings": "/console/settings",
+    "/settings/workspace": "/console/settings/workspace",
+    "/settings/usage": "/console/settings/usage",
+    "/settings/audit": "/console/settings/audit",
+    "/settings/erasures": "/console/settings/erasures",
+    "/settings/erasures/{erasure}": "/console/settings/erasures/{id}",
+    "/settings/orgs/acme/agents": "/console/settings/orgs/{id}/agents",
+    "/settings/webhooks/{webhook}": "/console/settings/webhooks/{id}",
+    "/agents/support/try": "/console/agents/{id}/try",
+    "/agents/support/delete": "/console/agents/{id}/delete",
+    "/agents/support/tools/{tool}/settings": "/console/agents/{id}/tools/{id}/settings",
+    "/agents/support/tools/{tool}/versions": "/console/agents/{id}/tools/{id}/versions",
+    "/new-agent": "/console/new-agent",
 }
 
 
@@ -58,15 +77,44 @@ def signed_in(
     return browser
 
 
-def test_a_page_has_its_documented_cost(signed_in: Browser) -> None:
+def test_a_page_has_its_documented_cost(signed_in: Browser, workspace_api: Api) -> None:
     live = "/convos/support/ann-0" + live_path(signed_in.open("/convos/support/ann-0").text)
+    lead = workspace_api.get("/v3/leads?agentId=support").data[0]["id"]
     for path, name in PAGES.items():
         with metered() as meter:
-            answer = signed_in.open(live if path == LIVE else path)
+            answer = signed_in.open(live if path == LIVE else path.format(lead=lead))
         assert (answer.status, meter.writes) == (204 if path == LIVE else 200, 0)
         size = len(answer.text.encode())
         assert size < 100_000 or path != "/overview"
         costs.check(name, meter)
+
+
+@pytest.mark.usefixtures("midday")
+def test_an_operators_page_has_its_documented_cost(operator: Browser, workspace_api: Api) -> None:
+    hook = {"url": "https://hooks.test/x", "events": ["lead_captured"]}
+    records = {
+        "erasure": workspace_api.post("/v3/erasures", {"erasure": {"userID": "someone"}}),
+        "webhook": workspace_api.post("/v3/webhooks", {"webhook": hook}),
+        "tool": workspace_api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}),
+    }
+    ids = {name: answer.data["id"] for name, answer in records.items()}
+    operator.open("/settings")  # caches the session
+    for path, name in OPERATOR_PAGES.items():
+        with metered() as meter:
+            assert operator.open(path.format(**ids)).status == 200
+        assert meter.writes == 0
+        costs.check(name, meter)
+
+
+@pytest.mark.usefixtures("midday")
+def test_the_first_steps_have_their_documented_cost(workspace: NewWorkspace) -> None:
+    browser = Browser(workspace.workspace_id)
+    browser.start_session(key=workspace.workspace_key)
+    for number in ("no", "one"):
+        with metered() as meter:
+            assert "First steps" in browser.open("/overview").text
+        costs.check(f"/console/overview of a workspace with {number} agent", meter)
+        Api(workspace.workspace_key).post("/v2/agents/support", {"title": "Support"})
 
 
 def test_unchanged_lists_have_their_documented_cost(signed_in: Browser) -> None:
