@@ -80,6 +80,7 @@ def test_a_password_must_be_new_and_follow_the_rules(new: str, text: str, signed
     assert is_signed_in(signed_in)
 
 
+@pytest.mark.usefixtures("pass_time")  # the clock is stopped, because attempts count in windows
 def test_a_stolen_session_cannot_guess_the_password(signed_in: Browser) -> None:
     # The sign-in was the first attempt.
     statuses = [change_password(signed_in, f"guess {number}").status for number in range(MAX_ATTEMPTS)]
@@ -88,6 +89,7 @@ def test_a_stolen_session_cannot_guess_the_password(signed_in: Browser) -> None:
     assert is_signed_in(signed_in)
 
 
+@pytest.mark.usefixtures("pass_time")  # the clock is stopped, because attempts count in windows
 def test_wrong_passwords_count_as_failures_of_the_address(signed_in: Browser) -> None:
     for _ in range(session_store.MAX_FAILURES - 1):
         session_store.count_failure("127.0.0.1")
