@@ -245,7 +245,7 @@ LARGE: dict[str, Any] = {
 @pytest.mark.parametrize("name", LARGE)
 def test_the_largest_agents_make_pages_below_a_megabyte(name: str, signed_in: Browser, workspace_api: Api) -> None:
     page = signed_in.open(AGENT)
-    assert "Too large" not in page.text
+    assert "too large for this page" not in page.text
     assert workspace_api.patch(f"/v3{AGENT}", {"agent": {"nodes": None}}).status == 200
     assert workspace_api.patch(f"/v3{AGENT}", {"agent": LARGE[name]}).status == 200
     before = read_agent(workspace_api)
@@ -253,7 +253,7 @@ def test_the_largest_agents_make_pages_below_a_megabyte(name: str, signed_in: Br
     shown, conflict = signed_in.open(AGENT), save(signed_in, {"description": "Mine"}, page)
     assert (shown.status, conflict.status) == (200, 412)
     assert max(*sizes, *(len(one.text.encode()) for one in (shown, conflict))) < 1_000_000
-    assert "Too large for this page" in shown.text
+    assert "These members are too large for this page" in shown.text
     assert "Saved." in save(signed_in, {"description": "Mine"}).text
     assert read_agent(workspace_api) == {**before, "description": "Mine"}
 

@@ -91,7 +91,7 @@ def points(page: str) -> list[int]:
 def test_the_part_of_a_line_that_is_not_dashed_ends_before_today(path: str, drawn: int, signed_in: Browser) -> None:
     page = signed_in.open(path).text
     assert {*points(page)} == {drawn}
-    assert "Dashed: the interval" in page
+    assert "Dashed: the current interval" in page
     past = signed_in.open("/analytics?from=2026-02-01&to=2026-02-03").text
     assert ({*points(past)}, "Dashed" in past, "unfinished" in past) == ({3}, False, False)
     today = signed_in.open(f"/analytics?from={TODAY}&to={TODAY}").text

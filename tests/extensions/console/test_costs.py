@@ -110,10 +110,11 @@ def test_an_operators_page_has_its_documented_cost(operator: Browser, workspace_
 def test_the_first_steps_have_their_documented_cost(workspace: NewWorkspace) -> None:
     browser = Browser(workspace.workspace_id)
     browser.start_session(key=workspace.workspace_key)
-    for number in ("no", "one"):
+    names = ("/console/overview of a workspace with no agent", "/console/overview of a workspace with one agent")
+    for name in names:
         with metered() as meter:
             assert "First steps" in browser.open("/overview").text
-        costs.check(f"/console/overview of a workspace with {number} agent", meter)
+        costs.check(name, meter)
         Api(workspace.workspace_key).post("/v2/agents/support", {"title": "Support"})
 
 

@@ -55,7 +55,7 @@ def test_a_forgotten_password_is_set_with_the_link_in_an_email(browser: Browser,
     assert text_of(received, "html").count(links(mailing)[0]) == 1
     form = browser.open(links(mailing)[0])
     assert form.status == 200 and 'autocomplete="new-password"' in form.text
-    assert "You can sign in with it now." in set_password(browser, links(mailing)[0]).text
+    assert "You can now sign in." in set_password(browser, links(mailing)[0]).text
     assert browser.sign_in(BO, PASSWORD).status == 401
     assert browser.sign_in(BO, NEW).status == 200
 

@@ -49,7 +49,7 @@ def is_invalid(answer: Answer) -> bool:
 
 def test_a_link_sets_the_password_once(link: str, browser: Browser) -> None:
     assert 'name="dashboardPassword"' in Api().get(link).text
-    assert "You can sign in with it now." in use(link).text
+    assert "You can now sign in." in use(link).text
     assert browser.sign_in("bo@acme.test", PASSWORD).status == 401
     assert browser.sign_in("bo@acme.test", NEW).status == 200
     before = snapshot()
