@@ -22,7 +22,7 @@ import boto3
 
 from infra.local.children import ROOT
 
-SECONDS = 120
+SECONDS = 300
 
 
 @dataclass(frozen=True)
