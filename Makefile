@@ -72,9 +72,10 @@ test-rest: install $(FRAMEWORKS)
 test-long: install $(FRAMEWORKS)
 	$(PYTEST) --plain-moto $(ARGS)
 
-# Everything else that .ci/run checks, with the quick browser tests.
+# Everything else that .ci/run checks, with the quick browser tests, and without each extension alone.
 test-others:
-	@$(MAKE) rehearse test-browser test-extensions check ARGS='-m "not whole and not long"'
+	@$(MAKE) rehearse test-browser check ARGS='-m "not whole and not long"'
+	@$(MAKE) test-extensions ARGS='--only none -m "not whole and not long"'
 
 # Test copies of the source tree. ARGS="--only none" tests one copy. ARGS="--without each --rehearse" runs all tests
 # and a rehearsed deployment without each extension.

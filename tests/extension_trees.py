@@ -2,8 +2,9 @@
 
     python -m tests.extension_trees [--only NAME | --without NAME] [--all-tests] [--rehearse] [PYTEST OPTIONS]
 
-`.ci/run` tests these copies, two at a time: one without extensions, and one for each extension. In each copy, it runs
-the quick tests that depend on extensions: comparisons of parts of the tree, core's hooks, and the extension's tests.
+It tests these copies, two at a time: one without extensions, which `.ci/run` also tests, and one for each extension. In
+each copy, it runs the quick tests that depend on extensions: comparisons of parts of the tree, core's hooks, and the
+extension's tests.
 
 `--all-tests` runs all other quick tests in each copy. `--without NAME` removes only one extension and runs all tests;
 `--without each` makes such a copy for each extension. `--rehearse` deploys each copy in the emulated account of
