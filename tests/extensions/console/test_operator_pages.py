@@ -68,7 +68,7 @@ def test_the_audit_log_lists_and_filters_changes(operator: Browser, workspace_ap
     ]  # fmt: skip
     filtered = rows(operator.open("/settings/audit?kind=agents&id=support").text)
     assert {row[0] for row in filtered} == {"Agent support"}
-    assert rows(operator.open("/settings/audit?by=nobody").text) == []
+    assert rows(operator.open("/settings/audit?by=unknown").text) == []
     assert rows(operator.open("/settings/audit?to=2020-01-01").text) == []
 
 
