@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
 
 from chalicelib.extensions.console import pages
 from tests.browser import axe, chromium
 from tests.extensions.console.in_browser import hostile
-from tests.extensions.console.in_browser.person import NARROW, WIDE, Person
+from tests.extensions.console.in_browser.person import NARROW, SECONDS, WIDE, Person, ask
 from tests.reliability import runs
 from tests.reliability.runs import Run
 from tests.selection import each_value_once, first_case, whole
@@ -47,6 +48,16 @@ OPERATOR_PAGES = (
     "/settings/usage",
     "/settings/audit",
     "/settings/erasures",
+)
+# Pages that operators rarely open, without the pages of records whose ids the service creates.
+FORM_PAGES = (
+    "/settings/workspace",
+    "/settings/new-webhook",
+    "/settings/orgs/acme/new-client",
+    "/new-agent",
+    "/agents/support/delete",
+    "/agents/support/new-tool",
+    "/convos/support/one-1/delete",
 )
 VIEW = "form:has([value=view]) button"
 _STOPS = "a[href], button, input:not([type=hidden]), select, textarea, summary"
@@ -183,17 +194,9 @@ def test_a_version_and_the_test_of_a_tool_pass_the_same_checks(person: Person) -
 
 
 def test_what_operators_see_passes_the_same_checks(stranger: Person) -> None:
-    stranger.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
-    stranger.open()
-    stranger.find("summary").click()
-    stranger.fill("key", stranger.run.credentials["workspace_key"])
-    stranger.leave(stranger.driver.find_elements("css selector", "details button")[0])
+    stranger.sign_in_as_operator()
     for path in OPERATOR_PAGES:
-        for scheme in ("light", "dark"):
-            stranger.open(path)
-            check(stranger, scheme)
-        assert unescaped_elements(stranger) == [None]
-        check_width(path, stranger)
+        check_page(path, stranger)
     stranger.open("/settings")
     for link in ("/webhooks/", "/deliveries/"):
         stranger.leave(stranger.driver.find_elements("css selector", f"a[href*='{link}']")[0])
@@ -211,6 +214,31 @@ def test_what_operators_see_passes_the_same_checks(stranger: Person) -> None:
 
 
 @whole
+def test_forms_and_records_pass_the_same_checks(stranger: Person) -> None:
+    stranger.sign_in_as_operator()
+    stranger.log()
+    for path in (*FORM_PAGES, *record_pages(stranger)):
+        check_page(path, stranger)
+        assert stranger.driver.current_url.endswith(path)
+    assert stranger.log() == []
+
+
+def record_pages(person: Person) -> list[str]:
+    """Return the pages of a lead, of two erasures, and of a tool and its versions."""
+    run, wait = person.run, WebDriverWait(person.driver, SECONDS)
+    lead = ask(run, "GET", "/v3/leads?agentId=support")["data"][0]["id"]
+    unknown = {"userID": f"{hostile.PAYLOADS[1]} is unknown", "email": f"{hostile.PAYLOADS[2]}@acme.test"}
+    erasures = [ask(run, "POST", "/v3/erasures", {"erasure": unknown})["data"]["id"] for _ in range(2)]
+    tool = ask(run, "GET", "/v3/agents/support/tools")["data"][0]["id"]
+    ask(run, "PATCH", f"/v3/tools/{tool}", {"tool": {"name": f"{hostile.LONG} {hostile.ALL}"}})
+    ask(run, "PATCH", "/v3/workspace", {"workspace": {"name": hostile.ALL[:200]}})
+    below = f"/agents/support/tools/{tool}"
+    versions = wait.until(lambda _: ask(run, "GET", f"/v3/tools/{tool}/versions")["data"])
+    pages_of_tool = [f"{below}/settings", f"{below}/versions", f"{below}/versions/{versions[-1]['number']}"]
+    return [f"/leads/support/{lead}", *(f"/settings/erasures/{one}" for one in erasures), *pages_of_tool]
+
+
+@whole
 @pytest.mark.parametrize("path", PAGES)
 def test_nothing_is_too_wide(path: str, person: Person) -> None:
     check_width(path, person)
@@ -221,6 +249,15 @@ def test_nothing_is_too_wide_with_the_navigation_at_the_top(stranger: Person) ->
     for path in pages.NAVIGATION:
         check_width(path, stranger)
         check(stranger, "light")
+
+
+def check_page(path: str, person: Person) -> None:
+    """Fail if a page violates a rule of `check` in either scheme, contains unescaped text, or is too wide."""
+    for scheme in ("light", "dark"):
+        person.open(path)
+        check(person, scheme)
+    assert unescaped_elements(person) == [None], path
+    check_width(path, person)
 
 
 def check_width(path: str, person: Person) -> None:
