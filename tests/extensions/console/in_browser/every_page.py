@@ -1,0 +1,151 @@
+"""Takes a picture of every console page, as an operator and as a client, at three widths in light and dark.
+
+The pages show `make demo` data, and before that an empty workspace. `pictures.py` is the command.
+"""
+
+import base64
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from infra.demo import texts
+from infra.local.children import ROOT
+from tests.browser import chromium
+from tests.extensions.console import rows
+from tests.extensions.console.in_browser.person import Person, ask
+from tests.generated_clients.servers import Receiver, serving
+from tests.reliability.runs import Run, read_credentials
+
+_SIZES = ((1400, 900), (900, 900), (390, 844))
+_TALLEST = 2_600  # pixels of a long page
+_SCHEMES = ("light", "dark")
+# Routes of files and of parts of pages.
+_PARTS = re.compile(r"/(text|live|inbox|export|receipt|template|assets/{name}|[a-z]+\.csv)$")
+_QUERIES = {"/convos": ("", "?tab=mine", "?tab=all", "?tab=all&q=room"), "/analytics": ("?days=30&by=country",)}
+_EMPTY = ("/overview", "/convos", "/convos?tab=all", "/analytics", "/leads", "/agents", "/settings")
+_SECONDS_TO_DELIVER = 5
+_HOTEL = texts.HOTEL
+_CONVERSATION = "demo-photo"
+_IMAGE = "https://harbour.example.com/rooms/12.jpg"
+_MESSAGES: list[Any] = [
+    {"from": "human", "item": {"text": "Hello! Is room 12 free from Friday?\nWe are two adults and a dog."}},
+    {"from": "bot", "item": {"text": "It is. See https://harbour.example.com/rooms/12 for photos.", "image": _IMAGE}},
+    {"from": "bot", "item": {"text": "Would you like to book?", "choices": [{"name": "Book"}, {"name": "Later"}]}},
+    {"from": "human", "item": {"text": "Can I talk to a person about the dog?"}},
+]
+
+
+class Page(NamedTuple):
+    """A page's address within the workspace, and the name of its pictures."""
+
+    path: str
+    name: str
+
+
+def take(person: Person, folder: Path) -> None:
+    """Take the pictures of an empty workspace, fill the workspace, and take the pictures of all pages."""
+    folder.mkdir(parents=True, exist_ok=True)
+    take_all(person, folder, "signed-out", pages(person.run, {rows.ALL}))
+    person.sign_in_as_operator()
+    take_all(person, folder, "empty", (Page(path, _name(path)) for path in _EMPTY))
+    receiver = Receiver()
+    with serving(receiver):
+        fill(person.run, f"http://127.0.0.1:{receiver.server_port}/cams")
+    take_people(person, folder)
+
+
+def take_people(person: Person, folder: Path) -> None:
+    """Take the pictures of all pages that an operator and a client see."""
+    person.sign_in_as_operator()
+    take_all(person, folder, "operator", pages(person.run, rows.MAY[rows.OPERATOR] | {rows.OWN}))
+    be_client(person)
+    take_all(person, folder, "client", pages(person.run, rows.MAY[rows.ADMIN]))
+
+
+def be_client(person: Person) -> None:
+    """Sign in as the demonstration's client."""
+    client: Any = read_credentials(person.run.directory)["client"]
+    person.sign_in(client["password"], client["email"])
+
+
+def take_all(person: Person, folder: Path, role: str, pages: Iterable[Page]) -> None:
+    """Take six pictures of each page. Long pages are cut."""
+    for page in pages:
+        person.open(page.path)
+        for width, height in _SIZES:
+            chromium.resize(person.driver, width, height)
+            whole = person.driver.execute_script("return document.documentElement.scrollHeight")
+            chromium.resize(person.driver, width, max(height, min(whole, _TALLEST)))
+            for scheme in _SCHEMES:
+                person.prefer(scheme)
+                taken = person.driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})
+                (folder / f"{role}-{page.name}-{width}-{scheme}.png").write_bytes(base64.b64decode(taken["data"]))
+        sys.stdout.write(f"{role}-{page.name}\n")
+
+
+def pages(run: Run, may: set[str]) -> Iterator[Page]:
+    """Yield each page that these people may open. Signed-out people have no ids."""
+    ids = {} if may == {rows.ALL} else record_ids(run)
+    for (method, route), row in rows.ROWS.items():
+        below = route.removeprefix("/console/{workspace}")
+        if method == "GET" and row.who in may and below != route and not _PARTS.search(route):
+            path = re.sub(r"{(\w+)}", lambda match: ids.get(match[1], "unknown"), below)
+            for query in _QUERIES.get(below, ("",)):
+                yield Page(path + query, _name(re.sub("[{}]", "", below) + query))
+    yield Page("/nothing/here" if ids else "/password/unknown", "error")
+
+
+def record_ids(run: Run) -> dict[str, str]:
+    """Return the ids of one record of each kind."""
+    tool = ask(run, "GET", f"/v3/agents/{_HOTEL}/tools")["data"][0]["id"]
+    hook = ask(run, "GET", "/v3/webhooks")["data"][0]["id"]
+    number = ask(run, "GET", f"/v3/agents/{_HOTEL}/versions")["data"][0]["number"]
+    return {
+        "agent_id": _HOTEL,
+        "convo_id": _CONVERSATION,
+        "lead_id": ask(run, "GET", f"/v3/leads?agentId={_HOTEL}")["data"][0]["id"],
+        "org_id": texts.ORGANISATION,
+        "client_id": next(iter(texts.CLIENTS)),
+        "webhook_id": hook,
+        "delivery_id": ask(run, "GET", f"/v3/webhooks/{hook}/deliveries")["data"][0]["id"],
+        "tool_id": tool,
+        "number": str(number),
+        "erasure_id": ask(run, "POST", "/v3/erasures", {"erasure": {"userID": "demo-unknown"}})["data"]["id"],
+    }
+
+
+def demonstrate(run: Run) -> None:
+    """Add the data of `make demo`."""
+    demonstration = [sys.executable, "-m", "infra.demo", "--state", str(run.directory)]
+    subprocess.run(demonstration, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+
+
+def fill(run: Run, receiver: str) -> None:
+    """Add `make demo` data, a conversation with an image and choices, versions, tokens, and webhook deliveries."""
+    demonstrate(run)
+    metadata = {"userName": "Iris de Boer", "userEmail": "iris@acme.example", "userBrowser": "Safari"}
+    captured = {"country": "NL", "page": "https://harbour.example.com/rooms"}
+    state = {"state": "requested_chat", "tags": ["dog", "booking"]}
+    converse_with = {"userPlatform": "iOS", "origin": "web-chat", **metadata, **state}
+    body = {"metadata": converse_with, "turns": [{"from": one["from"], "messages": [one]} for one in _MESSAGES]}
+    ask(run, "POST", f"/agents/{_HOTEL}/interact/{_CONVERSATION}/state", body)
+    ask(run, "PATCH", f"/v3/agents/{_HOTEL}/convos/{_CONVERSATION}", {"conversation": {"capturedVariables": captured}})
+    prompt = "You are the concierge of the Harbour Hotel.\nBe brief and warm.\nDogs are welcome in rooms 10 to 19."
+    ask(run, "PATCH", f"/v3/agents/{_HOTEL}", {"agent": {"vg_systemPrompt": prompt, "vg_temperature": 0.4}})
+    for name, days in (("Nightly export", 30), ("Bot on the site", 365)):
+        ask(run, "POST", "/v3/tokens", {"token": {"name": name, "expiresInSeconds": days * 86_400}})
+    events = ["lead_captured", "conversation_state_changed"]
+    for url, description in ((receiver, "Customer database"), ("http://127.0.0.1:9/hooks", "Old system")):
+        hook = {"url": url, "events": events, "description": description}
+        made = ask(run, "POST", "/v3/webhooks", {"webhook": hook})["data"]
+        for _ in range(3):
+            ask(run, "POST", f"/v3/webhooks/{made['id']}/test")
+    time.sleep(_SECONDS_TO_DELIVER)
+
+
+def _name(path: str) -> str:
+    return re.sub(r"\W+", "-", path).strip("-") or "start"
