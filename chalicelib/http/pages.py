@@ -1,8 +1,7 @@
 """List responses with cursor pagination. Some lists in §4 are returned in full unless the request asks for a page.
 
 A list view passes two callables: `fetch(after, limit)` yields up to `limit` rows after the position `after`, and
-`render(row)` returns a record. A list that reads an index also passes `read(entries)`, which yields each entry's
-position with its row, or with None if the record has been deleted. Reading stops when the response is full.
+`render(row)` returns a record. Reading stops when the response is full.
 """
 
 import json
@@ -21,10 +20,9 @@ from chalicelib.storage import AnyRow, Document
 MAX_EXAMINED = 500
 MAX_OPENED = 6_000_000
 _PORTION = 100  # records per query after the first one
-_PARTITION = 25
 
 Render = Callable[[AnyRow], dict[str, Any]]
-PositionedRows = Iterator[tuple[str, AnyRow | None]]
+PositionedRows = Iterator[tuple[str, AnyRow]]
 
 
 class SealedJsonRow(Protocol):
@@ -37,20 +35,11 @@ class SealedJsonRow(Protocol):
 AnySealedJsonRow = TypeVar("AnySealedJsonRow", bound=SealedJsonRow)
 
 
-def _as_read(rows: Iterable[AnyRow]) -> PositionedRows[AnyRow]:
-    return ((row.position, row) for row in rows)
-
-
-def page(
-    message: str,
-    fetch: Callable[[str | None, int], Iterator[AnyRow]],
-    render: Render[AnyRow],
-    read: Callable[[Iterable[AnyRow]], PositionedRows[AnyRow]] = _as_read,
-) -> Response:
+def page(message: str, fetch: Callable[[str | None, int], Iterator[AnyRow]], render: Render[AnyRow]) -> Response:
     """Return the page for `limit` and `cursor`, or fewer records if the response would be too large. Raise Invalid."""
     limit = parameters.limit()
     rows = fetch(parameters.cursor(), limit + 1)
-    taken = _take(read(islice(rows, limit)), render)
+    taken = _take((row.position, render(row)) for row in islice(rows, limit))
     has_more = taken.is_full or next(rows, None) is not None
     return json_text.list_response(message, taken.records, taken.last if has_more else None)
 
@@ -64,23 +53,19 @@ class Examined(NamedTuple):
 
 
 def examine(
-    rows: Iterator[tuple[str, AnySealedJsonRow | None]], show: Callable[[AnySealedJsonRow, Document], Document | None]
+    rows: Iterator[tuple[str, AnySealedJsonRow]], show: Callable[[AnySealedJsonRow, Document], Document | None]
 ) -> Iterator[Examined]:
     """Examine rows one at a time: up to 500 rows, or 6 MB of JSON.
 
-    `show` returns the listed record for a row and its document, or None to omit the row. A position without a row marks
-    the end of a partition. Querying the partition cost a request, so the position counts as 25 rows.
+    `show` returns the listed record for a row and its document, or None to omit the row.
     """
     examined = opened = 0
     following = next(rows, None)
     while following is not None and examined < MAX_EXAMINED and opened <= MAX_OPENED:
-        (position, row), record = following, None
-        if row is not None:
-            text = row.text()
-            opened += len(text)
-            record = show(row, json.loads(text))
-        examined += 1 if row is not None else _PARTITION
-        following = next(rows, None)
+        position, row = following
+        text = row.text()
+        record = show(row, json.loads(text))
+        examined, opened, following = examined + 1, opened + len(text), next(rows, None)
         yield Examined(position, record, following is not None)
 
 
@@ -164,7 +149,7 @@ def take_bounded(examined: Iterator[Examined], limit: int) -> tuple[list[str], s
     """Return a bounded list's records as JSON texts, and the position to continue after, or None at the end."""
     last = Examined("", None, False)
 
-    def until_full() -> PositionedRows[Any]:
+    def until_full() -> Iterator[tuple[str, Any]]:
         nonlocal last
         listed = 0
         for last in examined:
@@ -173,7 +158,7 @@ def take_bounded(examined: Iterator[Examined], limit: int) -> tuple[list[str], s
             if listed == limit:
                 return
 
-    taken = _take(until_full(), dict)
+    taken = _take(until_full())
     return taken.records, taken.last if taken.is_full or last.has_more else None
 
 
@@ -185,7 +170,7 @@ def all_or_page(
     Raise Invalid, and TooLarge if the records do not fit in a response.
     """
     if current_request.query_value("limit") is None and current_request.query_value("cursor") is None:
-        taken = _take(_as_read(fetch(None, None)), render)
+        taken = _take((row.position, render(row)) for row in fetch(None, None))
         if taken.is_full:
             raise responses.too_large()
         return json_text.list_response(message, taken.records, None)
@@ -203,24 +188,25 @@ def unless_empty(rows: Iterator[AnyRow], require_parent: Callable[[], object]) -
 
 
 class _FittingRecords(NamedTuple):
-    """The records that fit in a response as JSON, the last used row's position, and whether a record did not fit."""
+    """The records that fit in a response as JSON, the last used entry's position, and whether a record did not fit."""
 
     records: list[str]
     last: str
     is_full: bool
 
 
-def _take(rows: PositionedRows[AnyRow], render: Render[AnyRow]) -> _FittingRecords:
-    positions, rendered = [""], 0
+def _take(entries: Iterable[tuple[str, dict[str, Any] | None]]) -> _FittingRecords:
+    """Take the records that fit. An entry is a position and its record, or None if the entry is not listed."""
+    positions, taken = [""], 0
 
     def records() -> Iterator[dict[str, Any]]:
-        nonlocal rendered
-        for position, row in rows:
+        nonlocal taken
+        for position, record in entries:
             positions.append(position)
-            if row is not None:
-                rendered += 1
-                yield render(row)
+            if record is not None:
+                taken += 1
+                yield record
 
-    taken = [*json_text.take_fitting(records())]
-    is_full = rendered > len(taken)
-    return _FittingRecords(taken, positions[-2] if is_full else positions[-1], is_full)
+    texts = [*json_text.take_fitting(records())]
+    is_full = taken > len(texts)
+    return _FittingRecords(texts, positions[-2] if is_full else positions[-1], is_full)

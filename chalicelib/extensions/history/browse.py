@@ -68,7 +68,7 @@ def _examine(
         if upcoming is None:
             return
         (position, row), upcoming = upcoming, next(rows, None)
-        yield pages.Examined(position, show(row) if row else None, upcoming is not None)
+        yield pages.Examined(position, show(row), upcoming is not None)
 
 
 def _resource() -> tuple[str, str] | None:
