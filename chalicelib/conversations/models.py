@@ -130,6 +130,8 @@ class ConvoMetaV3(ConvoMeta, OpenWire):
     capturedVariables: OpenObject | None = None
     delegatedBy: OptionalText = None
     lastMessage: OptionalText = read_only()
+    lastMessageFrom: OptionalText = read_only()
+    lastMessageSender: OptionalText = read_only()
     retentionDays: OptionalNumber = read_only()
     messages: _Messages | None = read_only()
 

@@ -32,6 +32,8 @@ MAX_MESSAGES = 480
 # item.
 CONTENT_LIMIT = 100_000
 _LABEL_LIMIT = 1_000
+# Maximum characters of `lastMessage`, and of its author, so that most metadata fits into the index.
+_LAST_MESSAGE, _MAX_AUTHOR = 200, 40
 # Members of a message's `item` that usually contain its text.
 _TEXTS = ("message", "text", "content", "payload", "parts")
 
@@ -99,6 +101,17 @@ def is_of_user(turn: Document) -> bool:
     if message is None or (message.get("type") == _LAUNCH and not any(texts(message.get("item")))):
         return False
     return (message.get("from") or turn.get("from")) == HUMAN
+
+
+def preview(turn: Document) -> dict[str, str | None]:
+    """Return the metadata members that describe a turn's message: the beginning of its text, and its author."""
+    message, item = turn["messages"], turn["messages"].get("item")
+    sender = item.get("sender") if isinstance(item, dict) else None
+    return {
+        "lastMessage": text_of(item)[:_LAST_MESSAGE],
+        "lastMessageFrom": (message.get("from") or turn.get("from") or "")[:_MAX_AUTHOR] or None,
+        "lastMessageSender": sender[:_MAX_AUTHOR] or None if isinstance(sender, str) else None,
+    }
 
 
 def text_of(item: Any) -> str:

@@ -33,7 +33,7 @@ MAX_BODY_VALUES = 160_000
 # Maximum messages in a state, where a turn without messages counts as one. The byte limit alone would allow many more,
 # because an empty message takes only three bytes in a request.
 MAX_MESSAGES = 30_000
-_LAST_MESSAGE = 200  # maximum characters of `lastMessage`, so that most metadata fits into the index
+_NEWEST = ("lastMessage", "lastMessageFrom", "lastMessageSender")  # members that describe the newest message
 # Members of turns and messages that are omitted instead of null.
 _OPTIONAL = frozenset({"from", "type", "item", "delay", "ts"})
 NO_TURNS = b"[]"
@@ -224,18 +224,17 @@ def with_counters(metadata: Document, turns: Sequence[Document], now: int, befor
     If the turns are appended, `before` contains the earlier turns' counters.
     """
     counts = before or {}
-    messages = [turn["messages"] for turn in turns if "messages" in turn]
+    messages = [turn for turn in turns if "messages" in turn]
     times = [turn["ts"] for turn in turns if new_messages.is_of_user(turn)]
     first, last = counts.get("firstMessageTS"), counts.get("lastMessageTS")
-    text = new_messages.text_of(messages[-1].get("item"))[:_LAST_MESSAGE] if messages else counts.get("lastMessage")
+    newest = new_messages.preview(messages[-1]) if messages else {name: counts.get(name) for name in _NEWEST}
     counters = {
         "messagesNum": counts.get("messagesNum", 0) + len(messages),
         "interactionsNum": counts.get("interactionsNum", 0) + len(times),
         "firstMessageTS": times[0] if times and first is None else first,
         "lastMessageTS": times[-1] if times else last,
-        "lastMessage": text,
     }
-    return with_write_time(metadata | counters, now)
+    return with_write_time(metadata | counters | newest, now)
 
 
 def with_write_time(metadata: Document, now: int) -> Document:

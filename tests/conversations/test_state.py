@@ -19,6 +19,7 @@ from chalicelib.conversations.state import (
 )
 
 NOW = 1000
+NEWEST = ("lastMessage", "lastMessageFrom", "lastMessageSender")
 
 
 @pytest.fixture(autouse=True)
@@ -249,6 +250,29 @@ def test_the_metadata_has_the_beginning_of_the_newest_message(item: Any, beginni
     assert apply_change(empty_state("c"), change(turns=turns), NOW).metadata["lastMessage"] == beginning
 
 
+@pytest.mark.parametrize(
+    ("message", "author"),
+    [
+        ({}, ("human", None)),
+        ({"from": "bot"}, ("bot", None)),
+        ({"from": "bot", "item": {"sender": "Noor"}}, ("bot", "Noor")),
+        ({"from": "b" * 41, "item": {"sender": "n" * 41}}, ("b" * 40, "n" * 40)),
+        ({"from": "", "item": {"sender": ""}}, ("human", None)),
+        ({"item": {"sender": 5}}, ("human", None)),
+        ({"item": None}, ("human", None)),
+    ],
+)
+def test_the_metadata_has_the_author_of_the_newest_message(
+    message: dict[str, Any], author: tuple[str, str | None]
+) -> None:
+    turns = [
+        turn({"mid": "a", "from": "x", "item": {"sender": "y"}}),
+        turn({"mid": "b", **message}, **{"from": "human"}),
+    ]
+    metadata = apply_change(empty_state("c"), change(turns=turns), NOW).metadata
+    assert (metadata["lastMessageFrom"], metadata.get("lastMessageSender")) == author
+
+
 def test_the_newest_message_follows_each_change_of_turns() -> None:
     turns = [turn({"mid": "a", "item": {"text": "First"}}), turn({"mid": "b", "item": {"text": "Second"}})]
     both = apply_change(empty_state("c"), change(turns=turns), NOW)
@@ -257,12 +281,15 @@ def test_the_newest_message_follows_each_change_of_turns() -> None:
     assert described.metadata["lastMessage"] == "Second"
     one = apply_change(described, change(delete={"mids": ["b"]}), NOW)
     assert one.metadata["lastMessage"] == "First"
-    assert "lastMessage" not in apply_change(one, change(turns=[]), NOW).metadata
+    empty = apply_change(one, change(turns=[]), NOW).metadata
+    assert not {name for name in empty if name in NEWEST}
 
 
 def test_a_conversation_that_was_stored_without_a_newest_message_gets_one() -> None:
     turns = [turn({"mid": "a", "item": {"text": "First"}})]
     after = apply_change(empty_state("c"), change(turns=turns), NOW)
-    old = after._replace(metadata={name: one for name, one in after.metadata.items() if name != "lastMessage"})
-    again = apply_change(old, change(turns=[*turns, turn({"mid": "b", "item": {"text": "Second"}})]), NOW)
-    assert again.metadata["lastMessage"] == "Second"
+    old = after._replace(metadata={name: one for name, one in after.metadata.items() if name not in NEWEST})
+    again = apply_change(
+        old, change(turns=[*turns, turn({"mid": "b", "item": {"text": "Second"}, "from": "human"})]), NOW
+    )
+    assert (again.metadata["lastMessage"], again.metadata["lastMessageFrom"]) == ("Second", "human")

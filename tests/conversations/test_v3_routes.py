@@ -45,7 +45,10 @@ WRITABLE: dict[str, Any] = {
     "title": "A question",
     "labels": {"project": "shop", "scope": "a:b"},
 }
-READ_ONLY = ("ID", "interactionsNum", "firstMessageTS", "lastMessageTS", "lastModified", "lastMessage", "agentId")
+READ_ONLY = (
+    *("ID", "interactionsNum", "firstMessageTS", "lastMessageTS", "lastModified", "agentId"),
+    *("lastMessage", "lastMessageFrom", "lastMessageSender"),
+)
 
 
 @pytest.fixture(autouse=True)

@@ -6,17 +6,14 @@ conversation once, because a page continues after the creation time of the last 
 
 import heapq
 from collections.abc import Iterator, Sequence
-from types import MappingProxyType
 from typing import NamedTuple
 
 from chalicelib import errors, extensions, ids, storage
-from chalicelib.conversations import listing, store
+from chalicelib.conversations import listing, new_messages, store
 from chalicelib.conversations.filters import Filters
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.extensions.console import calls, inbox
 from chalicelib.extensions.console.inbox import MAX_ROWS
-from chalicelib.extensions.console.previews import Messages
-from chalicelib.extensions.console.template_filters import text_of
 from chalicelib.storage import Document
 
 # The maximum number of conversations that a page examines, and how many of them if it searches their messages.
@@ -30,12 +27,11 @@ class ConversationPage(NamedTuple):
     """The conversations of a page, newest first, with `ID` and `agentId`.
 
     `following` is the creation time (a ULID) of the last examined conversation, after which the next page continues. It
-    is None at the end of the list. `matches` contains the matching messages of a search.
+    is None at the end of the list. In a search, a matching message is shown as the newest message.
     """
 
     conversations: list[Document]
     following: str | None = None
-    matches: Messages = MappingProxyType({})
 
     @property
     def searched_until(self) -> int | None:
@@ -44,12 +40,11 @@ class ConversationPage(NamedTuple):
 
 
 class _ExaminedConversation(NamedTuple):
-    """An examined conversation: its index entry, metadata and matching message, and whether the page lists it."""
+    """An examined conversation: its index entry and metadata, and whether the page lists it."""
 
     row: ConversationRow
     record: Document
     is_listed: bool
-    message: Document | None = None
 
 
 def read(
@@ -76,8 +71,7 @@ def read(
     if len(listed) > MAX_ROWS:
         listed, following = listed[:MAX_ROWS], listed[MAX_ROWS - 1].row.created
     with_id = [] if cursor else _with_id(workspace_id, agent_ids, conditions, text)
-    matches = {(entry.record["agentId"], entry.record["ID"]): entry.message for entry in listed if entry.message}
-    return ConversationPage([*with_id, *(entry.record for entry in listed)], following, matches)
+    return ConversationPage([*with_id, *(entry.record for entry in listed)], following)
 
 
 def _newest_first(workspace_id: str, agent_ids: Sequence[str], cursor: str | None) -> Iterator[ConversationRow]:
@@ -144,8 +138,8 @@ def _search_messages(
         if following is not None and entry.row.created < following:
             break
         if message and others.match(entry.row, entry.record):
-            record = {**entry.record, "lastMessage": text_of(message.get("item"))}
-            entry = _ExaminedConversation(entry.row, record, True, message)
+            preview = new_messages.preview({"messages": message})
+            entry = _ExaminedConversation(entry.row, {**entry.record, **preview}, True)
         reached.append(entry)
     return reached, following
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from functools import partial
 from typing import Any, NamedTuple
 
 from chalice.app import Response
@@ -121,7 +122,7 @@ def read_tab(session: Session, tab: str) -> ConversationList:
 
 
 def row_values(session: Session, listed: ConversationList) -> Document:
-    """Return the template variables for the tabs and the rows, without colleagues. This costs up to one request."""
+    """Return the template variables for the tabs and the rows, without colleagues."""
     return {
         "tab": listed.tab,
         "tabs": _tabs(session),
@@ -129,7 +130,7 @@ def row_values(session: Session, listed: ConversationList) -> Document:
         "waiting_count": listed.counts["waiting"],
         "query": listed.query,
         "conversations": listed.page.conversations,
-        "authors": previews.read_authors(session, listed.page.conversations, listed.page.matches),
+        "author": partial(previews.author, session),
         "long_waits": listed.long_waits,
         "following": listed.following,
         "is_filtered": listed.is_filtered,

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from chalicelib import storage
+from chalicelib.conversations import store
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.builders import state_body
@@ -122,6 +124,19 @@ def test_a_row_names_the_author_of_the_newest_message(signed_in: Browser, worksp
         message = {"from": "bot", "item": {"text": "Hello", **({"sender": sender} if sender else {})}}
         workspace_api.post("/v3/agents/sales/convos/Ann/messages", {"messages": [message]})
         assert previews() == ["Visitor:", "", author]
+
+
+def test_a_row_that_was_stored_without_an_author_names_none(
+    signed_in: Browser, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    converse(workspace_api, "sales", "Ann", "requested_chat")
+    row = store.find(storage.join_key(workspace.workspace_id, "sales", "Ann"))
+    assert row
+    metadata = store.read_metadata(row)
+    with storage.unit_of_work():
+        earlier = {name: value for name, value in metadata.items() if name != "lastMessageFrom"}
+        store.save_metadata(row, metadata, earlier)
+    assert 'class="preview">Hello' in signed_in.open("/convos").text
 
 
 def test_a_row_shows_an_assignee_who_is_not_a_colleague_by_the_id(signed_in: Browser, workspace_api: Api) -> None:

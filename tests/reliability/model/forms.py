@@ -154,11 +154,11 @@ def recounted(metadata: Document, turns: list[Document]) -> Document:
     times = [turn["ts"] for turn in turns if is_human(turn)]
     counts = {"messagesNum": sum("messages" in turn for turn in turns), "interactionsNum": len(times)}
     ends = {"firstMessageTS": times[0], "lastMessageTS": times[-1]} if times else {}
-    if sent := [turn["messages"] for turn in turns if "messages" in turn]:
+    if sent := [{**turn, **turn["messages"]} for turn in turns if "messages" in turn]:
         ends |= {"lastMessage": beginning(sent[-1].get("item"))}
-    rest = {
-        name: one for name, one in metadata.items() if name not in ("firstMessageTS", "lastMessageTS", "lastMessage")
-    }
+        ends |= {"lastMessageFrom": sent[-1]["from"]} if sent[-1].get("from") else {}
+    follows = ("firstMessageTS", "lastMessageTS", "lastMessage", "lastMessageFrom")
+    rest = {name: one for name, one in metadata.items() if name not in follows}
     return {**rest, **counts, **ends}
 
 
