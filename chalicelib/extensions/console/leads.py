@@ -88,7 +88,7 @@ def _page(session: Session, titles: dict[str, str], query: LeadQuery) -> tuple[l
 
 def _all(session: Session, titles: dict[str, str], query: LeadQuery) -> Iterator[Document]:
     for _, row in islice(_rows(session, titles, query), _MAX_EXAMINED):
-        lead = _listed(row, row.open(), query) if row else None
+        lead = _listed(row, row.open(), query)
         if lead is not None:
             yield lead
 
