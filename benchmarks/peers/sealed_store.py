@@ -145,6 +145,10 @@ def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
     }
 
 
+# The members that describe the newest message.
+_NEWEST = ("lastMessage", "lastMessageFrom")
+
+
 def _replaced(metadata: Document, sent: Sequence[Document]) -> tuple[Document, list[Document]]:
     """Return the metadata with new counts, and one turn for each sent message."""
     turns = [
@@ -160,13 +164,14 @@ def _replaced(metadata: Document, sent: Sequence[Document]) -> tuple[Document, l
         "lastMessageTS": times[-1],
         "lastModified": int(time.time()),
         "lastMessage": turns[-1]["messages"]["item"]["payload"]["message"][:200],
+        "lastMessageFrom": turns[-1]["messages"]["from"],
     }
     return {**metadata, **counts}, turns
 
 
 def _in_v2(metadata: Document) -> Document:
     """Return the metadata in a response of version 2, which omits the newest message."""
-    return {name: value for name, value in metadata.items() if name != "lastMessage"}
+    return {name: value for name, value in metadata.items() if name not in _NEWEST}
 
 
 def _agent_key(agent_id: str) -> dict[str, Any]:
