@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
+import yaml
 from botocore.exceptions import ClientError, WaiterError
 
 from chalicelib.extensions import present
@@ -111,7 +112,8 @@ def removed_resources(cloudformation: Any, name: str, extensions: Collection[str
     if status(cloudformation, name) in (None, *NEVER_CREATED):
         return {}
     body = cloudformation.get_template(StackName=name, TemplateStage="Original")["TemplateBody"]
-    deployed = (json.loads(body) if isinstance(body, str) else body)["Resources"]
+    # The SDK parses a template in JSON, but version 1.0 stored YAML.
+    deployed = (yaml.safe_load(body) if isinstance(body, str) else body)["Resources"]
     kept = template.build(extensions)["Resources"]
     return {
         logical_id: resource

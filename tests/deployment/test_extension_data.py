@@ -136,9 +136,9 @@ def test_tables_rows_and_keys_are_deleted_and_nothing_else(key: str) -> None:
     check()  # a deleted table contains no data
 
 
-@pytest.mark.parametrize("as_text", [True, False])
+@pytest.mark.parametrize("returned", [lambda body: body, json.dumps, yaml.safe_dump], ids=["parsed", "JSON", "YAML"])
 def test_the_stack_keeps_what_deployed_functions_use_until_they_are_replaced(
-    monkeypatch: pytest.MonkeyPatch, as_text: bool
+    monkeypatch: pytest.MonkeyPatch, returned: Callable[[Any], Any]
 ) -> None:
     monkeypatch.undo()
     deployed = {**MOONS, "WorkspacesTable": {"Type": "AWS::DynamoDB::Table"}, "Old": {"Type": "AWS::Logs::LogGroup"}}
@@ -146,7 +146,7 @@ def test_the_stack_keeps_what_deployed_functions_use_until_they_are_replaced(
     body: Any = {"Resources": deployed}
     client = SimpleNamespace(
         describe_stacks=lambda **_: {"Stacks": [{"StackStatus": "UPDATE_COMPLETE"}]},
-        get_template=lambda **_: {"TemplateBody": json.dumps(body) if as_text else body},
+        get_template=lambda **_: {"TemplateBody": returned(body)},
         update_stack=lambda **request: requests.append(request),
         update_termination_protection=lambda **_: None,
     )
