@@ -27,7 +27,7 @@ class LeadRow(DocumentRow):
     """A lead. Its document contains the members of the wire model except the id.
 
     `captured` is the ULID in the lead's id. Leads from earlier versions lack `workspace` and `captured`. The next save,
-    or the operator's command `leads index`, adds them.
+    or the operator's command `index`, adds them.
     """
 
     class Meta:

@@ -17,6 +17,8 @@ from infra.tables import resolve
 
 Sdk = Callable[[str], Any]
 
+# Messages of version 1.0 requested counts, which `infra.cams tallies recount` repeats.
+_WITHOUT_DATA = ("TalliesQueue",)
 _MESSAGES = tuple(f"ApproximateNumberOfMessages{state}" for state in ("", "NotVisible", "Delayed"))
 
 
@@ -46,7 +48,9 @@ def check(sdk: Sdk, name: str, stage_name: str, extensions: Collection[str], del
     owners = {logical_id: extension for extension in off for logical_id in _own_resources(extension)}
     for logical_id, resource in stack.removed_resources(sdk("cloudformation"), name, extensions).items():
         owner = owners.get(logical_id, "")
-        if owner not in deleted and (place := _find_data(sdk, name, resource)):
+        if owner in deleted or logical_id in _WITHOUT_DATA:
+            continue
+        if place := _find_data(sdk, name, resource):
             raise NotReady(_has_data(f"{place} is not empty", owner, stage_name))
 
 

@@ -7,7 +7,6 @@ has termination protection against accidental deletion.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager

@@ -12,7 +12,7 @@ from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from infra import extension_parts
 from infra.operator import options
-from infra.operator.leads import leads
+from infra.operator.index import index
 from infra.operator.output import (
     Commands,
     agent_key_record,
@@ -261,7 +261,7 @@ def _refusing(command: click.Command, extension: str) -> click.Command:
 
 
 cams.add_command(workspace)
-cams.add_command(leads)
+cams.add_command(index)
 cams.add_command(tallies)
 cams.add_command(redrive_streams)
 for _extension in extensions.present():

@@ -21,6 +21,7 @@ streams = importlib.import_module("ministack.services.dynamodb_streams")
 _alarm_record = provisioners._cw_metric_alarm_record
 _table_handlers = provisioners._RESOURCE_HANDLERS["AWS::DynamoDB::Table"]
 _create_table = _table_handlers["create"]
+_update_table = _table_handlers["update"]
 _extract_iam_action = actions.extract_iam_action
 _extract_resource_arn = actions.extract_resource_arn
 _describe_backups = dynamodb._describe_continuous_backups
@@ -94,18 +95,28 @@ def table_description(name: str) -> dict[str, Any]:
 def create_table(logical_id: str, properties: dict[str, Any], stack: str) -> Any:
     """Create a stack's table with TTL and point-in-time recovery, which the emulator omits."""
     created = _create_table(logical_id, properties, stack)
-    table = {"TableName": created[0]}
-    for name, call in _TABLE_SETTINGS.items():
-        if name in properties:
-            call({**table, name: properties[name]})
+    _set_table(created[0], {}, properties)
     return created
+
+
+def update_table(table: str, old: dict[str, Any], new: dict[str, Any], *rest: Any, **named: Any) -> Any:
+    """Update a stack's table, with TTL and point-in-time recovery."""
+    updated = _update_table(table, old, new, *rest, **named)
+    _set_table(table, old, new)
+    return updated
+
+
+def _set_table(table: str, old: dict[str, Any], new: dict[str, Any]) -> None:
+    for name, call in _TABLE_SETTINGS.items():
+        if name in new and new[name] != old.get(name):
+            call({"TableName": table, name: new[name]})
 
 
 _TABLE_SETTINGS = {
     "TimeToLiveSpecification": dynamodb._update_ttl,
     "PointInTimeRecoverySpecification": dynamodb._update_continuous_backups,
 }
-_table_handlers["create"] = create_table
+_table_handlers.update(create=create_table, update=update_table)
 vars(dynamodb).update(
     _describe_continuous_backups=describe_continuous_backups,
     _restore_table_to_point_in_time=restore_table_to_point_in_time,

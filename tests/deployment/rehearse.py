@@ -4,8 +4,8 @@
 
 The rehearsal deploys and verifies a stage, creates a workspace, calls every operation through the gateway, and waits
 for the webhooks of the deployed functions. Then it deploys again, restores into a second stage, disables and re-enables
-all extensions, and destroys both stages. It prints each step with its duration. With `--break`, the rehearsal must
-fail.
+all extensions, and destroys both stages. At the end, it upgrades a stage of the last release. It prints each step with
+its duration. With `--break`, the rehearsal must fail.
 """
 
 import argparse
@@ -27,7 +27,16 @@ from chalicelib.storage import layouts
 from infra import extension_parts
 from infra.deploy.functions import declared_functions
 from infra.package import wheels
-from tests.deployment import clones, cloud, deployer, rehearsal_kills, rehearsal_updates, restored, upgraded
+from tests.deployment import (
+    clones,
+    cloud,
+    deployer,
+    rehearsal_kills,
+    rehearsal_updates,
+    rehearsal_upgrade,
+    restored,
+    upgraded,
+)
 from tests.deployment.rehearsal import NAME, ORIGIN, STAGE, Failed, replace_text, run, until
 from tests.deployment.rehearsal_adoption import adopt_deleted_stack, read_kept
 from tests.deployment.rehearsal_client import Gateway
@@ -67,8 +76,9 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
         with _step("wheels"):
             _download_wheels()
         with _step("empty cloud"):
-            settings = {"CAMS_WEBHOOK_ALLOW_PRIVATE": "1", "CAMS_CORS_ORIGIN": ORIGIN}
-            here = stack.enter_context(cloud.empty(directory, {**_LIMITS, "environment_variables": settings}))
+            variables = {"CAMS_WEBHOOK_ALLOW_PRIVATE": "1", "CAMS_CORS_ORIGIN": ORIGIN}
+            settings = {**_LIMITS, "environment_variables": variables}
+            here = stack.enter_context(cloud.empty(directory, settings))
             second = clones.copy(here.project, directory / "second")
             clones.only_chalice(directory / "chalice")
         with _step("half a stage"):
@@ -142,6 +152,8 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
                 note(f"{enable(here, api)} functions")
         with _step("destroy"):
             _destroy(here)
+        with _step("upgrade") as note:
+            note(rehearsal_upgrade.upgrade(here, directory, settings))
 
 
 def _download_wheels() -> None:

@@ -1,12 +1,13 @@
 """A deployment that disables an extension fails while the extension has data, or deletes the data on request."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import boto3
 import pytest
+import yaml
 from moto import mock_aws
 
 from infra.deploy import extension_data, stack

@@ -151,7 +151,7 @@ def test_a_changed_lead_keeps_its_place(leads: dict[str, list[str]], api: Api) -
 
 
 def test_leads_of_an_earlier_version_are_listed_once_they_are_indexed(leads: dict[str, list[str]], api: Api) -> None:
-    """Saving a lead writes its index entry. The command `leads index` writes the entries for all other leads."""
+    """Saving a lead writes its index entry. The command `index` writes the entries for all other leads."""
     before = api.get("/v3/leads").data
     for row in [*storage.scan(LeadRow, LeadRow.lead_id.exists())]:
         row.workspace = row.captured = None
@@ -160,9 +160,9 @@ def test_leads_of_an_earlier_version_are_listed_once_they_are_indexed(leads: dic
     assert found_leads(api, agentId="b") == leads["b"]
     api.patch(f"/v3/leads/{before[0]['id']}", {"lead": {"name": "saved"}})
     assert found_leads(api) == ["saved"]
-    assert CliRunner().invoke(cams, ["leads", "index"]).output == "Indexed 5 leads.\n"
+    assert CliRunner().invoke(cams, ["index"]).output == "Indexed 5 leads and 0 waiting conversations.\n"
     assert api.get("/v3/leads").data == [{**before[0], "name": "saved"}, *before[1:]]
-    assert CliRunner().invoke(cams, ["leads", "index"]).output == "Indexed 0 leads.\n"
+    assert CliRunner().invoke(cams, ["index"]).output == "Indexed 0 leads and 0 waiting conversations.\n"
 
 
 @pytest.mark.parametrize("cursor", ["x", "0" * 25 + "u", "0" * 26 + "support", "~" * 30])

@@ -35,7 +35,7 @@ def test_every_command_that_prints_data_can_print_json() -> None:
         if not isinstance(one, click.Group) and not any("--json" in option.opts for option in one.params)
     }
     assert without == {
-        "key revoke", "token revoke", "agent-key revoke", "data-key rotate", "leads index", "tallies recount",
+        "key revoke", "token revoke", "agent-key revoke", "data-key rotate", "index", "tallies recount",
         "workspace suspend", "workspace resume", "workspace export", "workspace import", "redrive-streams",
         *(["conversations export"] if has("transcripts") else []),
     }  # fmt: skip

@@ -1,10 +1,11 @@
 """Runs two releases of the service on one local engine, each in a separate process.
 
-`python -m tests.reliability.releases COMMIT` archives a release in `tests/releases`: the deployed code in `last.zip`,
-and the template in `last.yaml`.
+`python -m tests.reliability.releases COMMIT` archives a release in `tests/releases/last.zip`: the deployed code and the
+commands that deploy it.
 """
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -21,7 +22,7 @@ from tests.api import Answer, Api
 from tests.reliability.engine_fixture import client
 
 LAST = Path(__file__).parents[1] / "releases" / "last.zip"
-LAST_TEMPLATE = LAST.with_suffix(".yaml")
+_DEPLOYABLE = re.compile(r"app\.py|chalice_guard\.py|\.chalice|chalicelib|infra|requirements[\w.-]*")
 _PROCESS = Path(__file__).parent / "release_process.py"
 
 
@@ -163,10 +164,12 @@ class EventSources:
 def main() -> None:
     """Archive a commit as the last release."""
     commit = sys.argv[1]
-    code = ["git", "archive", "--format=zip", f"--output={LAST}", commit, "app.py", "chalicelib"]
-    subprocess.run(code, cwd=children.ROOT, check=True)
-    template = ["git", "show", f"{commit}:infra/template.yaml"]
-    LAST_TEMPLATE.write_bytes(subprocess.run(template, cwd=children.ROOT, check=True, stdout=subprocess.PIPE).stdout)
+    listed = subprocess.run(
+        ["git", "ls-tree", "--name-only", commit], cwd=children.ROOT, check=True, stdout=subprocess.PIPE, text=True
+    )
+    names = filter(_DEPLOYABLE.fullmatch, listed.stdout.split())
+    archive = ["git", "archive", "--format=zip", f"--output={LAST}", commit, *names]
+    subprocess.run(archive, cwd=children.ROOT, check=True)
 
 
 if __name__ == "__main__":
