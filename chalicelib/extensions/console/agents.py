@@ -1,12 +1,11 @@
-"""The agent pages: the list, the agent form, and tool tests."""
+"""The agent pages: the list and the agent form."""
 
-import json
 from typing import Any
 
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import agent_form, calls, guard, pages, rights, template_filters
+from chalicelib.extensions.console import agent_form, calls, guard, pages, rights, template_filters, tool_trials
 from chalicelib.extensions.console.calls import commit_now, query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -17,7 +16,7 @@ _PATH = "/v3/agents/{agent_id}"
 _PAGE_SIZE = 50
 _TOOL_TEXTS = ("name", "method", "serverUrl", "description")
 # The maximum bytes of all tools as HTML, the bytes of the tags around a tool, and the maximum characters of a text.
-_MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT, _MAX_ARGUMENTS = 100_000, 800, 1_000, 5_000
+_MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT = 100_000, 800, 1_000
 
 
 @signed_in("/agents")
@@ -61,37 +60,6 @@ def save_agent(session: Session, agent_id: str) -> Response:
     return pages.saved(session.workspace_id, f"/agents/{agent_id}", "true")
 
 
-@signed_in("/agents")
-def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
-    """Call a tool's server with the submitted arguments, and show the request and response."""
-    tool = calls.get("/v3/tools/{tool_id}", tool_id=tool_id)["data"]
-    if tool.get("agentId") != agent_id:
-        raise errors.NotFound.of("tool")
-    arguments = guard.form().get("arguments", "")
-    try:
-        tested, error = _test(tool_id, arguments), None
-    except errors.ApiError as raised:
-        tested, error = None, raised
-    return guard.page(
-        session,
-        "tool.html",
-        "/agents",
-        error.STATUS_CODE if error else 200,
-        agent_id=agent_id,
-        tool={**tool, "id": tool_id},
-        arguments=arguments,
-        tested=tested,
-        wrong=guard.rules(session, error) or [("", guard.explain(session, error))] if error else [],
-    )
-
-
-def arguments_of(tool: Document) -> str:
-    """Return a tool test's initial arguments as JSON: the keys of the tool's fields, or none if they are too long."""
-    keys = [field.get("key") for field in tool.get("fields") or () if isinstance(field, dict)]
-    text = template_filters.indented_json({key: "" for key in keys if key}, _MAX_ARGUMENTS)
-    return text if len(text) <= _MAX_ARGUMENTS else "{}"
-
-
 def _list(session: Session, query: dict[str, str | None]) -> tuple[list[Any], Document]:
     """Return a page of agents, and the query of the next page, which is empty at the end."""
     if session.agent_ids is None:
@@ -116,14 +84,6 @@ def _search(query: dict[str, str | None]) -> tuple[list[Any], Document]:
 def _save(agent_id: str, change: Document, tag: str) -> None:
     if change:
         commit_now(lambda: calls.send("PATCH", _PATH, {"agent": change}, tag, agent_id=agent_id))
-
-
-def _test(tool_id: str, text: str) -> Any:
-    try:
-        arguments = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        raise errors.Invalid.member("arguments", "must be a JSON object") from None
-    return calls.send("POST", "/v3/tools/{tool_id}/test", {"arguments": arguments}, tool_id=tool_id)["data"]
 
 
 def _page(
@@ -161,7 +121,8 @@ def _tools(agent: Document) -> Document:
     entries: list[Document] = []
     for tool in tools:
         texts = {name: template_filters.truncate(str(tool.get(name) or ""), _MAX_TOOL_TEXT) for name in _TOOL_TEXTS}
-        entries.append({**texts, "id": tool["id"], "disabled": tool.get("disabled"), "arguments": arguments_of(tool)})
+        form = tool_trials.form_members(tool)
+        entries.append({**texts, **form, "id": tool["id"], "disabled": tool.get("disabled")})
         left -= _TOOL_BYTES + sum(template_filters.size(str(value)) for value in entries[-1].values())
         if left < 0:
             break

@@ -143,7 +143,7 @@ _FORMS_WITH = {
         _VERSION: "versions.restore_version",
         f"{_TOOL_VERSIONS}/{{number}}": "versions.restore_tool_version",
     },
-    "tool_calls": {f"{_AGENT}/tools/{{tool_id}}": "agents.test_tool"},
+    "tool_calls": {f"{_AGENT}/tools/{{tool_id}}": "tool_trials.test_tool"},
 }
 
 

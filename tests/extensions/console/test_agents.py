@@ -198,12 +198,31 @@ def test_a_tool_is_tested_with_its_reason_if_it_is_not(signed_in: Browser, works
     tools = [open_tool, {"name": "Pay", "serverUrl": "https://pay.test", "serverUrlSecret": CANARY}]
     ids = [workspace_api.post(f"/v3{AGENT}/tools", {"tool": tool}).data["id"] for tool in tools]
     page = signed_in.open(AGENT)
-    assert "&#34;order&#34;" in page.text and CANARY not in page.text
-    called = signed_in.submit(page, f"/tools/{ids[0]}", {"arguments": '{"order": "5"}'})
+    assert 'name="argument.order"' in page.text and CANARY not in page.text
+    called = signed_in.submit(page, f"/tools/{ids[0]}", {"argument.order": "5"})
     assert (called.status, "no response" in called.text.lower()) == (200, True)
     refused = signed_in.submit(page, f"/tools/{ids[1]}", {"arguments": "{}"})
     assert (refused.status, "secrets" in refused.text, CANARY in refused.text) == (403, True, False)
     assert signed_in.submit(page, f"/tools/{ids[0]}", {"arguments": "["}).status == 400
+
+
+@pytest.mark.skipif(not has("tool_calls"), reason="The form needs the extension tool_calls.")
+def test_a_tool_test_has_a_field_for_each_parameter(signed_in: Browser, workspace_api: Api) -> None:
+    keys = {"order": "number", "open": "boolean", "name": "string", "note": "string"}
+    fields = [{"key": key, "in": "body", "type": kind, "required": key == "order"} for key, kind in keys.items()]
+    tool = {"name": "Look up", "method": "POST", "serverUrl": "http://127.0.0.1:9/x", "fields": fields}
+    tool_id = workspace_api.post(f"/v3{AGENT}/tools", {"tool": tool}).data["id"]
+    page = signed_in.open(AGENT)
+    assert page.text.count('name="argument.') == 4 and 'order <span class="hint">(Required)' in page.text
+    typed = {"argument.order": "5", "argument.open": "true", "argument.name": "7", "argument.note": ""}
+    tested = html.unescape(signed_in.submit(page, f"/tools/{tool_id}", typed).text)
+    body = json.dumps({"order": 5, "open": True, "name": "7"}, separators=(",", ":"))
+    assert json.dumps(body) in tested and 'name="argument.order" value="5"' in tested
+    workspace_api.patch(
+        f"/v3/tools/{tool_id}", {"tool": {"fields": [{"key": f"k{n}", "in": "body"} for n in range(21)]}}
+    )
+    many = signed_in.open(AGENT).text
+    assert 'name="argument.' not in many and "&#34;k20&#34;" in many and 'name="arguments"' in many
 
 
 def test_another_organisations_agents_and_tools_are_not_found(signed_in: Browser, workspace_api: Api) -> None:

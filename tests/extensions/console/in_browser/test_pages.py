@@ -39,6 +39,9 @@ OTHER_PAGES = (
 PAGES = (*pages.NAVIGATION, *OTHER_PAGES)
 OPERATOR_PAGES = (
     "/agents",
+    "/agents/support#messages",
+    "/agents/support#tools",
+    "/agents/support#install",
     "/agents/support/try",
     "/settings",
     "/settings/new-org",
@@ -185,8 +188,8 @@ def test_a_version_and_the_test_of_a_tool_pass_the_same_checks(person: Person) -
         check(person, scheme)
     assert unescaped_elements(person) == [None]
     chromium.resize(person.driver, *WIDE)
-    person.open("/agents/support")
-    person.driver.find_elements("css selector", "li summary")[0].click()
+    person.open("/agents/support#tools")
+    person.driver.find_elements("css selector", "#tools li summary")[0].click()
     person.press("Testen")
     check(person, "light")
     assert unescaped_elements(person) == [None]
@@ -202,7 +205,10 @@ def test_what_operators_see_passes_the_same_checks(stranger: Person) -> None:
         stranger.leave(stranger.driver.find_elements("css selector", f"a[href*='{link}']")[0])
         check(stranger, "light")
         assert unescaped_elements(stranger) == [None]
-    for page, button in (("/agents/support", "[action$='/key'] button"), ("/settings/orgs/acme/clients/acme", VIEW)):
+    for page, button in (
+        ("/agents/support#install", "[action$='/key'] button"),
+        ("/settings/orgs/acme/clients/acme", VIEW),
+    ):
         # On phones, the bar at the bottom covers what has not been scrolled up.
         chromium.resize(stranger.driver, *WIDE)
         stranger.open(page)
