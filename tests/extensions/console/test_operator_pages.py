@@ -63,8 +63,8 @@ def test_the_audit_log_lists_and_filters_changes(operator: Browser, workspace_ap
         workspace_api.patch(f"/v3/agents/{agent}", {"agent": {"title": title}})
     follow("agents", history.read("agents"))
     listed = rows(operator.open("/settings/audit").text)
-    assert [(row[0], row[1], row[4]) for row in listed[:2]] == [
-        ("Agent other", "Changed", "title"), ("Agent support", "Changed", "title"),
+    assert [(row[0], row[1], row[2]) for row in listed[:2]] == [
+        ("Agent other", "Changed", "Title"), ("Agent support", "Changed", "Title"),
     ]  # fmt: skip
     filtered = rows(operator.open("/settings/audit?kind=agents&id=support").text)
     assert {row[0] for row in filtered} == {"Agent support"}
