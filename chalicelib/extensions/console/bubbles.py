@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chalicelib import clock
 from chalicelib.extensions.console import template_filters
+from chalicelib.ids import IDENTIFIER
 from chalicelib.storage import Document
 
 # The maximum size of a transcript as HTML, in bytes. For example, an apostrophe takes five bytes. One message always
@@ -15,6 +16,8 @@ _TAGS_BYTES = 800  # around a message's texts
 # The maximum length in characters of a text, of a title or name, and of a link.
 _MAX_TEXT, _MAX_NAME, _MAX_LINK = 20_000, 200, 2_000
 _MAX_CHOICES = 50
+# The members of a message's item that contain its text.
+_TEXTS = ("payload", "message", "text", "label", "content", "parts")
 # A group contains messages of one author with less than this time between them. The page's script uses the same time.
 GROUP_SECONDS = 300
 
@@ -22,10 +25,12 @@ GROUP_SECONDS = 300
 class Bubble(NamedTuple):
     """A message on a page. `item` contains an item in an unknown format as JSON. A truncated message has a `digest`.
 
-    `mark` identifies the message in the page. It is empty if the message has no id.
+    `mark` identifies the message in the page. It is empty if the message has no id. `mid` is the id, or empty if the id
+    cannot be part of an address.
     """
 
     mark: str
+    mid: str
     digest: str | None
     is_human: bool
     person: str
@@ -70,6 +75,21 @@ def digest(message: Document) -> str:
     return hashlib.sha256(str(message.get("mid")).encode(errors="replace")).hexdigest()
 
 
+def editable_text(item: Any) -> str:
+    """Return the text of a message item that `replace_text` can replace, or an empty string. Long texts are omitted."""
+    text = template_filters.text_of(item)
+    return text if text and len(text) <= _MAX_TEXT and replace_text(item, text, "") != item else ""
+
+
+def replace_text(content: Any, old: str, new: str) -> Any:
+    """Return a message item, or a part of it, in which `new` replaces each text that equals `old`."""
+    if isinstance(content, dict):
+        return {name: replace_text(part, old, new) if name in _TEXTS else part for name, part in content.items()}
+    if isinstance(content, list):
+        return [replace_text(part, old, new) for part in content]
+    return new if content == old else content
+
+
 def full_text(message: Document) -> str:
     """Return a message's whole text, or its item as JSON if the item contains more than text."""
     item = message.get("item")
@@ -100,6 +120,7 @@ def _bubble(message: Document) -> Bubble:
     )
     return Bubble(
         mark=digest(message)[:16] if message.get("mid") else "",
+        mid=str(message.get("mid")) if IDENTIFIER.fullmatch(str(message.get("mid"))) else "",
         digest=digest(message) if is_part else None,
         is_human=message.get("from") == "human",
         person=template_filters.truncate(str(person), _MAX_NAME) if person else "",

@@ -22,7 +22,7 @@ _HEADERS = {"content-type": "application/json", "prefer": "handling=strict"}
 
 
 def get(path: str, query: dict[str, Any] | None = None, **values: str) -> Any:
-    """Return the response body of a GET request. Empty `query` values are not sent."""
+    """Return the response body of a GET request. Empty `query` values are not sent. A list has several values."""
     return json.loads(_call("GET", path, query or {}, None, values).body)
 
 
@@ -103,14 +103,15 @@ def _view(method: str, path: str, values: dict[str, str]) -> Callable[..., Respo
 
 
 def _event(
-    method: str, path: str, query: dict[str, Any], body: Any, values: dict[str, str], headers: dict[str, str]
+    method: str, path: str, query: dict[str, Any], body: Any, path_values: dict[str, str], headers: dict[str, str]
 ) -> dict[str, Any]:
-    filled = {name: [str(value)] for name, value in query.items() if value not in (None, "")}
+    values = {name: value if isinstance(value, list) else [value] for name, value in query.items()}
+    filled = {name: [*map(str, several)] for name, several in values.items() if several not in ([None], [""])}
     return {
         "requestContext": {"httpMethod": method, "resourcePath": path, "path": path},
         "headers": {**_HEADERS, **headers},
         "multiValueQueryStringParameters": filled,
-        "pathParameters": values,
+        "pathParameters": path_values,
         "stageVariables": None,
         "isBase64Encoded": False,
         "body": "" if body is None else json.dumps(body),

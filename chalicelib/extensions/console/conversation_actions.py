@@ -8,6 +8,7 @@ from chalicelib import errors
 from chalicelib.clients import store as clients
 from chalicelib.conversations import store as conversations
 from chalicelib.extensions.console import calls, guard
+from chalicelib.extensions.console.bubbles import Bubble
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name, truncate
 from chalicelib.storage import Document
@@ -41,6 +42,11 @@ def _new_message(session: Session, fields: dict[str, str]) -> Document:
         raise guard.form_error(session, "text")
     item = {"payload": {"message": text}, "text": text, "sender": _signature(session)}
     return {"mid": fields.get("mid"), "from": "bot", "type": "text", "item": item}
+
+
+def may_change(session: Session, message: Bubble) -> bool:
+    """Return whether the person may change or delete a message: administrators any message, other people their own."""
+    return session.is_admin or (not message.is_human and message.person == _signature(session))
 
 
 def _signature(session: Session) -> str:
@@ -128,5 +134,7 @@ ACTIONS: dict[str, Action] = {
     "tag": _tag,
 }
 """The actions in a conversation by the value of the form field `action`."""
+RESULTS = (*ACTIONS, "change", "delete")
+"""The actions that a conversation's page confirms, with those on a message."""
 BULK_ACTIONS: dict[str, Action] = {"tag": _add_tags, "assign": _assign, "end": _end}
 """The actions for several conversations by the value of the form field `action`."""

@@ -21,6 +21,7 @@ from chalicelib.storage import Document
 STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 # The template variables for the result of a form: the action, the number of changed conversations, and the failures.
 _NO_RESULT: dict[str, Any] = {"done": None, "changed": 0, "problem": None, "failures": {}, "chosen": set()}
+MAX_PAGES = 10  # the maximum number of pages in a file
 _FILTERS = ("agent", "from", "to", "state", "tag", "origin", "assignedTo", "q")
 
 
@@ -82,6 +83,7 @@ def show(session: Session, status: int = 200, **result: Any) -> Response:
         has_more_agents=agents.has_more,
         states=STATES,
         max_rows=inbox.MAX_ROWS,
+        max_exported=inbox.MAX_ROWS * (MAX_PAGES if listed.tab == "all" else 1),
         here=query_string(
             {**listed.query, "tab": listed.tab if listed.tab != "waiting" or listed.is_filtered else None}
         ),
@@ -108,10 +110,28 @@ def read(session: Session) -> ConversationList:
     waiting = inbox.read(session, conditions, query["agent"] or None)
     if tab != "all":
         return ConversationList(query, tab, waiting.counts, ConversationPage(waiting.conversations[tab]), None)
-    agents, text = overview.visible_agents(session), (query["q"] or "").strip()
-    agent_ids = [query["agent"]] if query["agent"] in agents.titles else [*agents.titles]
-    page = all_conversations.read(session.workspace_id, agent_ids, conditions, text, query["cursor"] or None)
+    agents = overview.visible_agents(session)
+    page = _page_of_all(session, agents, query, query["cursor"] or None)
     return ConversationList(query, tab, waiting.counts, page, agents)
+
+
+def read_first(session: Session) -> list[Document]:
+    """Return the conversations on the page that the request's query describes, and on up to nine following pages."""
+    listed = read(session)
+    page, conversations = listed.page, listed.page.conversations
+    for _ in range(1, MAX_PAGES):
+        if not (page.following and listed.agents):
+            break
+        page = _page_of_all(session, listed.agents, listed.query, page.following)
+        conversations = conversations + page.conversations
+    return conversations
+
+
+def _page_of_all(session: Session, agents: VisibleAgents, query: Document, cursor: str | None) -> ConversationPage:
+    """Return the page of the tab All after the cursor."""
+    agent_ids = [query["agent"]] if query["agent"] in agents.titles else [*agents.titles]
+    text = (query["q"] or "").strip()
+    return all_conversations.read(session.workspace_id, agent_ids, inbox.filters_from_request(), text, cursor)
 
 
 def read_tab(session: Session, tab: str) -> ConversationList:

@@ -1,5 +1,6 @@
 """The page of a conversation: its transcript, and a person's actions."""
 
+from functools import partial
 from itertools import islice
 
 from chalice.app import Response
@@ -72,7 +73,8 @@ def _page(
         colleagues=colleagues,
         has_more_colleagues=has_more,
         mid=ids.new_id(),
-        done=done if done in actions.ACTIONS else None,
+        done=done if done in actions.RESULTS else None,
+        may_change=partial(actions.may_change, session),
         variables=_variables(values["meta"]),
         titles={},
         is_beside=True,

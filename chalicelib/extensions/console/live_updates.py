@@ -1,5 +1,6 @@
 """Updates of an open conversation page: its script pulls what is new, and sends replies."""
 
+from functools import partial
 from typing import Any
 
 from chalice.app import Response
@@ -52,6 +53,7 @@ def _news(session: Session, agent_id: str, convo_id: str, after: str) -> Respons
     values = storage.retry_on_conflict(lambda: _read_delta(session, agent_id, convo_id, after))
     if values is None:
         values = conversations.read_transcript(session, agent_id, convo_id)
+    values["may_change"] = partial(conversation_actions.may_change, session)
     return pages.page("news.html", guard.language_of(session), session=session, mid=ids.new_id(), **values)
 
 

@@ -24,6 +24,7 @@ _TOOL_VERSIONS = f"{_AGENT}/tools/{{tool_id}}/versions"
 _VERSIONS = f"{_AGENT}/versions"
 _VERSION = f"{_VERSIONS}/{{number}}"
 _CONVERSATION = "/convos/{agent_id}/{convo_id}"
+_MESSAGE = f"{_CONVERSATION}/messages/{{message_id}}"
 _LEAD = "/leads/{agent_id}/{lead_id}"
 _ORGANISATION = "/settings/orgs/{org_id}"
 _ERASURE = "/settings/erasures/{erasure_id}"
@@ -41,6 +42,7 @@ _PAGES = {
     f"{_CONVERSATION}/live": "live_updates.read_news",
     f"{_CONVERSATION}/text": "full_texts.read_conversation",
     f"{_CONVERSATION}/delete": "conversation_records.read_deletion",
+    _MESSAGE: "message_form.read_message",
     "/leads": "leads.list_leads",
     "/leads.csv": "leads.download",
     _LEAD: "lead_form.read_lead",
@@ -85,6 +87,8 @@ _FORMS = {
     f"{_AGENT}/try": "trials.send_message",
     _TOOL: "tool_form.save_tool",
     f"{_CONVERSATION}/delete": "conversation_records.delete",
+    _MESSAGE: "message_form.save_message",
+    f"{_MESSAGE}/delete": "message_form.delete_message",
     _LEAD: "lead_form.save_lead",
     _ORGANISATION: "settings.save_organisation",
     f"{_ORGANISATION}/agents": "organisation_agents.save_agents",
@@ -109,7 +113,11 @@ _FORMS = {
 # Pages and forms that need another extension, by the extension's name.
 _PAGES_WITH = {
     "copies": {f"{_AGENT}/template": "agent_records.download_template"},
-    "transcripts": {f"{_CONVERSATION}/export": "conversation_records.download"},
+    "transcripts": {
+        f"{_CONVERSATION}/export": "conversation_records.download",
+        "/convos.csv": "conversation_files.download_csv",
+        "/convos.json": "conversation_files.download_json",
+    },
     "erasures": {
         "/settings/erasures": "erasures.read_form",
         _ERASURE: "erasures.read_erasure",

@@ -38,6 +38,7 @@ class Row(NamedTuple):
 
 _HOME = "/console/{workspace}"
 _AGENT, _CONVO = f"{_HOME}/agents/{{agent_id}}", f"{_HOME}/convos/{{agent_id}}/{{convo_id}}"
+_MESSAGE = f"{_CONVO}/messages/{{message_id}}"
 _ORG, _HOOK = f"{_HOME}/settings/orgs/{{org_id}}", f"{_HOME}/settings/webhooks/{{webhook_id}}"
 _CLIENT, _VERSION = f"{_ORG}/clients/{{client_id}}", f"{_AGENT}/versions/{{number}}"
 _LEAD = f"{_HOME}/leads/{{agent_id}}/{{lead_id}}"
@@ -65,6 +66,9 @@ ROWS: dict[Route, Row] = {
     ("GET", f"{_CONVO}/text"): Row(PERSON),
     ("GET", f"{_CONVO}/delete"): Row(ADMIN),
     ("POST", f"{_CONVO}/delete"): Row(ADMIN, page=f"{_CONVO}/delete"),
+    ("GET", _MESSAGE): Row(ADMIN),
+    ("POST", _MESSAGE): Row(ADMIN, page=_MESSAGE, typed={"text": "Changed"}),
+    ("POST", f"{_MESSAGE}/delete"): Row(ADMIN, page=_MESSAGE),
     ("POST", _CONVO): Row(PERSON, page=_CONVO, typed={"action": "end"}),
     ("POST", f"{_CONVO}/live"): Row(PERSON, page=_CONVO, typed={"text": "x"}),
     ("GET", f"{_HOME}/leads"): Row(PERSON, "?agent=support"),
@@ -136,7 +140,11 @@ if has("reports"):
         ("GET", f"{_HOME}/settings/usage.csv"): Row(OPERATOR, shows=False),
     }
 if has("transcripts"):
-    ROWS[("GET", f"{_CONVO}/export")] = Row(PERSON)
+    ROWS |= {
+        ("GET", f"{_CONVO}/export"): Row(PERSON),
+        ("GET", f"{_HOME}/convos.csv"): Row(PERSON, "?agent=support&q=canary"),
+        ("GET", f"{_HOME}/convos.json"): Row(PERSON, "?agent=support&q=canary"),
+    }
 if has("erasures"):
     ROWS |= {
         ("GET", f"{_HOME}/settings/erasures"): Row(OPERATOR, shows=False),
@@ -209,7 +217,7 @@ def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
         api.post(f"/v2/clients/{one}", {"email": f"{one}@acme.test", "dashboardPassword": PASSWORD, **members})
     api.patch("/v3/agents/support", {"agent": {"title": mark}})
     metadata = {"userName": mark, "state": "requested_chat"}
-    body = {"turns": [{"from": "human", "messages": [{"item": {"text": mark}}]}], "metadata": metadata}
+    body = {"turns": [{"from": "human", "messages": [{"mid": "first", "item": {"text": mark}}]}], "metadata": metadata}
     assert api.post("/agents/support/interact/ann/state", body).status == 200
     lead_id = api.post("/v3/leads", {"lead": {"agentId": "support", "name": mark}}).data["id"]
     hook = {"url": "https://hooks.test/x", "events": ["lead_captured"], "description": mark}
@@ -228,6 +236,7 @@ def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
         **extensions.joined("CHOSEN"),
         "name": "unknown",
         "lead_id": lead_id,
+        "message_id": "first",
         "token": "unknown",
         "webhook_id": hook_id,
         "delivery_id": delivery_id,

@@ -33,6 +33,8 @@ PAGES = {
     "/settings/orgs/acme": "/console/settings/orgs/{id}",
     "/leads/support/{lead}": "/console/leads/{agent}/{id}",
     "/convos/support/ann-0/delete": "/console/convos/{agent}/{id}/delete",
+    "/convos/support/ann-0/messages/{message}": "/console/convos/{agent}/{id}/messages/{id}",
+    "/convos.csv": "/console/convos.csv",
     "/account": "/console/account",
     "/forgot-password": "/console/forgot-password",
 }
@@ -80,9 +82,10 @@ def signed_in(
 def test_a_page_has_its_documented_cost(signed_in: Browser, workspace_api: Api) -> None:
     live = "/convos/support/ann-0" + live_path(signed_in.open("/convos/support/ann-0").text)
     lead = workspace_api.get("/v3/leads?agentId=support").data[0]["id"]
+    message = workspace_api.get("/v3/agents/support/convos/ann-0/messages").data[0]["mid"]
     for path, name in PAGES.items():
         with metered() as meter:
-            answer = signed_in.open(live if path == LIVE else path.format(lead=lead))
+            answer = signed_in.open(live if path == LIVE else path.format(lead=lead, message=message))
         assert (answer.status, meter.writes) == (204 if path == LIVE else 200, 0)
         size = len(answer.text.encode())
         assert size < 100_000 or path != "/overview"

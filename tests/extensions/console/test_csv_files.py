@@ -1,4 +1,4 @@
-"""No cell in a leads file or an analytics file is a spreadsheet formula."""
+"""No cell in a file with leads, conversations or analytics is a spreadsheet formula."""
 
 from chalicelib import clock, extensions
 from chalicelib.workspaces.store import NewWorkspace
@@ -12,6 +12,8 @@ def test_no_file_of_the_console_has_a_formula(workspace: NewWorkspace, hostile: 
     browser = Browser(workspace.workspace_id)
     browser.start_session(key=workspace.workspace_key)
     check_files(leads=browser.open("/leads.csv"))
+    if extensions.has("transcripts"):
+        check_files(conversations=browser.open("/convos.csv?tab=all"))
     if extensions.has("reports"):
         from tests.extensions.console.stored_counts import count
 

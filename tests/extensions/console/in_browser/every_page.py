@@ -24,7 +24,7 @@ _SIZES = ((1400, 900), (900, 900), (390, 844))
 _TALLEST = 2_600  # pixels of a long page
 _SCHEMES = ("light", "dark")
 # Routes of files and of parts of pages.
-_PARTS = re.compile(r"/(text|live|inbox|export|receipt|template|assets/{name}|[a-z]+\.csv)$")
+_PARTS = re.compile(r"/(text|live|inbox|export|receipt|template|assets/{name}|[a-z]+\.(csv|json))$")
 _QUERIES = {"/convos": ("", "?tab=mine", "?tab=all", "?tab=all&q=room"), "/analytics": ("?days=30&by=country",)}
 _EMPTY = ("/overview", "/convos", "/convos?tab=all", "/analytics", "/leads", "/agents", "/settings")
 _SECONDS_TO_DELIVER = 5
@@ -112,6 +112,7 @@ def record_ids(run: Run) -> dict[str, str]:
         "client_id": next(iter(texts.CLIENTS)),
         "webhook_id": hook,
         "delivery_id": ask(run, "GET", f"/v3/webhooks/{hook}/deliveries")["data"][0]["id"],
+        "message_id": ask(run, "GET", f"/v3/agents/{_HOTEL}/convos/{_CONVERSATION}/messages")["data"][0]["mid"],
         "tool_id": tool,
         "number": str(number),
         "erasure_id": ask(run, "POST", "/v3/erasures", {"erasure": {"userID": "demo-unknown"}})["data"]["id"],

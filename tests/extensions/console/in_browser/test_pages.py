@@ -230,7 +230,7 @@ def test_forms_and_records_pass_the_same_checks(stranger: Person) -> None:
 
 
 def record_pages(person: Person) -> list[str]:
-    """Return the pages of a lead, of two erasures, and of a tool and its versions."""
+    """Return the pages of a lead, a message, two erasures, and a tool and its versions."""
     run, wait = person.run, WebDriverWait(person.driver, SECONDS)
     lead = ask(run, "GET", "/v3/leads?agentId=support")["data"][0]["id"]
     unknown = {"userID": f"{hostile.PAYLOADS[1]} is unknown", "email": f"{hostile.PAYLOADS[2]}@acme.test"}
@@ -238,10 +238,12 @@ def record_pages(person: Person) -> list[str]:
     tool = ask(run, "GET", "/v3/agents/support/tools")["data"][0]["id"]
     ask(run, "PATCH", f"/v3/tools/{tool}", {"tool": {"name": f"{hostile.LONG} {hostile.ALL}"}})
     ask(run, "PATCH", "/v3/workspace", {"workspace": {"name": hostile.ALL[:200]}})
+    message = ask(run, "GET", "/v3/agents/support/convos/one-1/messages")["data"][0]["mid"]
     below = f"/agents/support/tools/{tool}"
     versions = wait.until(lambda _: ask(run, "GET", f"/v3/tools/{tool}/versions")["data"])
     pages_of_tool = [f"{below}/settings", f"{below}/versions", f"{below}/versions/{versions[-1]['number']}"]
-    return [f"/leads/support/{lead}", *(f"/settings/erasures/{one}" for one in erasures), *pages_of_tool]
+    of_visitor = [f"/leads/support/{lead}", f"/convos/support/one-1/messages/{message}"]
+    return [*of_visitor, *(f"/settings/erasures/{one}" for one in erasures), *pages_of_tool]
 
 
 @whole

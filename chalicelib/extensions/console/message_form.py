@@ -1,0 +1,99 @@
+"""The page of a message, on which people change or delete it: administrators any message, other people their own."""
+
+import hashlib
+from contextlib import suppress
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.conversations import transcript
+from chalicelib.extensions.console import bubbles, calls, conversations, guard, pages
+from chalicelib.extensions.console.calls import commit_now
+from chalicelib.extensions.console.conversation_actions import may_change
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.template_filters import display_name
+from chalicelib.storage import Document
+
+_MESSAGE = "/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}"
+
+
+@signed_in("/convos")
+def read_message(session: Session, agent_id: str, convo_id: str, message_id: str) -> Response:
+    """Show a message with a form for its text, and ask whether to delete it."""
+    return _page(session, {"agent_id": agent_id, "convo_id": convo_id, "message_id": message_id})
+
+
+@signed_in("/convos")
+def save_message(session: Session, **values: str) -> Response:
+    """Save the message's text. If it has changed since the form was opened, save nothing and show the changed text."""
+    sent = guard.form()
+    try:
+        commit_now(lambda: _save(session, sent, values))
+    except (errors.Invalid, errors.TooLarge, errors.PreconditionFailed) as error:
+        return _page(session, values, sent.get("text", ""), error)
+    return _show_conversation(session, values, "change")
+
+
+@signed_in("/convos")
+def delete_message(session: Session, **values: str) -> Response:
+    """Delete the message, then show the conversation."""
+    with suppress(errors.NotFound):  # the form has been submitted twice
+        _read(session, values)
+        commit_now(lambda: calls.send("DELETE", _MESSAGE, None, **values))
+    return _show_conversation(session, values, "delete")
+
+
+def _save(session: Session, sent: dict[str, str], values: dict[str, str]) -> None:
+    """Stage the message with the form's text. Raise PreconditionFailed if the form was opened with another text."""
+    text, (message, tag, _) = sent.get("text", "").strip(), _read(session, values)
+    if not text:
+        raise guard.form_error(session, "text")
+    old = bubbles.editable_text(message.get("item"))
+    if text == old:  # the form has been submitted twice
+        return
+    if sent.get("shown") != _digest(old):
+        raise guard.form_error(session, "text.changed", errors.PreconditionFailed)
+    item = bubbles.replace_text(message.get("item"), old, text)
+    calls.send("PATCH", _MESSAGE, {"message": {"item": item}}, tag, **values)
+
+
+def _read(session: Session, values: dict[str, str]) -> tuple[Document, str, Document]:
+    """Return the message, the conversation's entity tag, and template variables. Raise NotFound and Forbidden."""
+    agent_id, convo_id = values["agent_id"], values["convo_id"]
+    agent, row = conversations.find(session, agent_id, convo_id)
+    stored = (message for message in transcript.newest_messages(row) if message.get("mid") == values["message_id"])
+    message = errors.require(next(stored, None), "message")
+    (bubble,) = bubbles.bubbles_that_fit([message])
+    if not may_change(session, bubble):
+        raise errors.Forbidden("Only administrators can change other people's messages.")
+    variables = {"meta": conversations.metadata_of(row), "agent": display_name(agent, "title") or agent_id}
+    return message, f'"{row.version_tag}"', {**variables, "messages": [bubble]}
+
+
+def _page(
+    session: Session, values: dict[str, str], text: str | None = None, error: errors.ApiError | None = None
+) -> Response:
+    """Return the page, with a form's error and its submitted text."""
+    message, _, variables = _read(session, values)
+    stored = bubbles.editable_text(message.get("item"))
+    return guard.form_page(
+        session,
+        "message.html",
+        "/convos",
+        error,
+        message_id=values["message_id"],
+        is_editable=bool(stored),
+        text=stored if text is None else text,
+        digest=_digest(stored),
+        **variables,
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
+
+
+def _show_conversation(session: Session, values: dict[str, str], done: str) -> Response:
+    page = f"/{session.workspace_id}/convos/{values['agent_id']}/{values['convo_id']}"
+    return pages.redirect(f"{page}{calls.query_string({'done': done})}")

@@ -1,0 +1,123 @@
+"""People change and delete messages in the console: administrators any message, other people their own."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.api import Answer, Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import HOSTILE, PASSWORD
+
+PAGE = "/convos/support/ann"
+CHANGED_MEANWHILE = "Someone else has changed this message."
+
+
+@pytest.fixture
+def bo(browser: Browser, workspace_api: Api) -> Browser:
+    """Return a person's browser, and store a message of the visitor, of the AI, of the person and of a colleague."""
+    for mid, members in {
+        "visitor": {"from": "human", "item": {"text": "Help", "sender": "Bo de Vries"}},
+        "ai": {"from": "bot", "item": {"payload": {"message": "Hello"}}},
+        "own": {"from": "bot", "item": {"payload": {"message": "A tpyo"}, "text": "A tpyo", "sender": "Bo de Vries"}},
+        "colleague": {"from": "bot", "item": {"text": HOSTILE, "sender": "Noor"}},
+    }.items():
+        message = {"mid": mid, "type": "text", **members}
+        assert workspace_api.post("/agents/support/interact/ann/messages", {"messages": [message]}).status == 200
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    return browser
+
+
+def administrator(bo: Browser, workspace_api: Api) -> Browser:
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    bo.start_session(email="bo@acme.test", password=PASSWORD)
+    return bo
+
+
+def links(page: Answer) -> list[str]:
+    """Return the ids of the messages with a link to their page."""
+    return re.findall(r'href="[^"]*/convos/support/ann/messages/([^"]*)"', page.text)
+
+
+def items(api: Api) -> dict[str, Any]:
+    """Return the stored items by message id."""
+    return {message["mid"]: message["item"] for message in api.get("/v3/agents/support/convos/ann/messages").data}
+
+
+def test_people_change_only_their_own_messages(bo: Browser, workspace_api: Api) -> None:
+    page = bo.open(PAGE)
+    assert links(page) == ["own"] == links(bo.open(f"{PAGE}/live"))
+    form = bo.open(f"{PAGE}/messages/own")
+    for mid in ("visitor", "ai", "colleague"):
+        assert bo.open(f"{PAGE}/messages/{mid}").status == 403
+        for path in ("", "/delete"):
+            hidden = dict(re.findall(r'name="(form|shown)" value="([^"]*)"', form.text))
+            assert bo.post(f"{PAGE}/messages/{mid}{path}", {**hidden, "text": "x"}).status == 403
+    assert len(items(workspace_api)) == 4
+    assert links(administrator(bo, workspace_api).open(PAGE)) == ["visitor", "ai", "own", "colleague"]
+
+
+def test_a_change_replaces_the_text_and_nothing_else(bo: Browser, workspace_api: Api) -> None:
+    form = bo.open(f"{PAGE}/messages/own")
+    page = bo.submit(form, "/own", {"text": f" {HOSTILE} "})
+    assert "The message has been changed." in page.text and "<img" not in page.text
+    assert items(workspace_api)["own"] == {"payload": {"message": HOSTILE}, "text": HOSTILE, "sender": "Bo de Vries"}
+    assert "Write a message first." in bo.submit(bo.open(f"{PAGE}/messages/own"), "/own", {"text": " "}).text
+    assert items(workspace_api)["own"]["text"] == HOSTILE
+
+
+def test_a_change_does_not_overwrite_another(bo: Browser, workspace_api: Api) -> None:
+    form = bo.open(f"{PAGE}/messages/own")
+    other = {"message": {"item": {"text": "Other", "sender": "Bo de Vries"}}}
+    assert workspace_api.patch("/v3/agents/support/convos/ann/messages/own", other).status == 200
+    workspace_api.post(
+        "/agents/support/interact/ann/messages", {"messages": [{"from": "human", "item": {"text": "?"}}]}
+    )
+    page = bo.submit(form, "/own", {"text": "Mine"})
+    assert (page.status, CHANGED_MEANWHILE in page.text) == (412, True)
+    assert "<p>Other</p>" in page.text and ">\nMine</textarea>" in page.text
+    assert items(workspace_api)["own"]["text"] == "Other"
+    assert "The message has been changed." in bo.submit(page, "/own", {"text": "Mine"}).text
+    assert items(workspace_api)["own"]["text"] == "Mine"
+
+
+def test_a_deletion_shows_a_question_and_a_confirmation(bo: Browser, workspace_api: Api) -> None:
+    form = bo.open(f"{PAGE}/messages/own")
+    assert re.search(r'<details[^>]*>\s*<summary>Delete this message</summary>\s*<form[^>]*/own/delete">', form.text)
+    for _ in range(2):
+        assert "The message has been deleted." in bo.submit(form, "/own/delete", {}).text
+    assert items(workspace_api).keys() == {"visitor", "ai", "colleague"}
+    assert bo.open(f"{PAGE}/messages/own").status == 404
+
+
+@pytest.mark.parametrize(
+    ("item", "changed"),
+    [
+        ({"content": [{"type": "text", "text": "Old"}]}, {"content": [{"type": "text", "text": "New"}]}),
+        (
+            {"message": {"parts": [{"text": "Old"}]}, "id": "Old"},
+            {"message": {"parts": [{"text": "New"}]}, "id": "Old"},
+        ),
+        ({"parts": [{"text": "Old"}, {"text": "Older"}]}, None),
+        ({"payload": {"buttons": [{"name": "Yes"}]}}, None),
+        ({"text": "Old" * 7_000}, None),
+        ({}, None),
+    ],
+)
+def test_a_form_is_shown_for_a_text_that_it_can_replace(
+    item: Any, changed: Any, bo: Browser, workspace_api: Api
+) -> None:
+    message = {"mid": "other", "from": "bot", "item": item}
+    workspace_api.post("/agents/support/interact/ann/messages", {"messages": [message]})
+    form = administrator(bo, workspace_api).open(f"{PAGE}/messages/other")
+    assert ("<textarea" in form.text, "cannot be changed here" in form.text) == (changed is not None, changed is None)
+    assert "/other/delete" in form.text
+    if changed:
+        bo.submit(form, "/other", {"text": "New"})
+        assert items(workspace_api)["other"] == changed
+
+
+def test_a_message_whose_id_cannot_be_in_an_address_has_no_link(bo: Browser, workspace_api: Api) -> None:
+    message = {"mid": "a/b c", "from": "bot", "item": {"text": "Hello", "sender": "Bo de Vries"}}
+    workspace_api.post("/agents/support/interact/ann/messages", {"messages": [message]})
+    assert links(bo.open(PAGE)) == ["own"]
