@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import Any
 
 import click
@@ -24,6 +25,7 @@ _TIMEOUT_SECONDS = 3600
 _FIRST_POLL_SECONDS = 0.1
 _LONGEST_POLL_SECONDS = 2.0
 _DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
+_BEGINNINGS = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "IMPORT_IN_PROGRESS")
 _UPDATABLE = (*_DONE, "UPDATE_ROLLBACK_COMPLETE")
 # The parameters that keep their values in later stack operations, unless an operation sets them.
 _EXTENSIONS = "Extensions"
@@ -300,13 +302,21 @@ def _wait(cloudformation: Any, name: str) -> None:
 
 
 def _first_failure(cloudformation: Any, name: str) -> str:
-    events = cloudformation.describe_stack_events(StackName=name)["StackEvents"]
+    """Return the first failed resource of the last operation, with the reason."""
+    # The newest events are first. A rollback has more events than a page.
+    pages = cloudformation.get_paginator("describe_stack_events").paginate(StackName=name)
+    events = (event for page in pages for event in page["StackEvents"])
+    own = takewhile(lambda event: not _begins(event, name), events)
     failures = [
-        event for event in events if event["ResourceStatus"].endswith("_FAILED") and event.get("ResourceStatusReason")
+        event for event in own if event["ResourceStatus"].endswith("_FAILED") and event.get("ResourceStatusReason")
     ]
     if not failures:
         return "see the stack's events."
     return f"{failures[-1]['LogicalResourceId']}: {failures[-1]['ResourceStatusReason']}"
+
+
+def _begins(event: dict[str, Any], name: str) -> bool:
+    return event["LogicalResourceId"] == name and event["ResourceStatus"] in _BEGINNINGS
 
 
 def _describe(cloudformation: Any, name: str) -> dict[str, Any] | None:

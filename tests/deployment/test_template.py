@@ -1,9 +1,11 @@
 """The generated CloudFormation template fits into a request and is consistent."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 from zipfile import ZipFile
 
+import click
 import pytest
 import yaml
 
@@ -95,3 +97,23 @@ def test_a_budget_notifies_of_costs_also_without_a_forecast() -> None:
     notifications = template.build()["Resources"]["Budget"]["Properties"]["NotificationsWithSubscribers"]
     kinds = [(one["Notification"]["NotificationType"], one["Notification"]["Threshold"]) for one in notifications]
     assert kinds == [("FORECASTED", 100), ("ACTUAL", 80), ("ACTUAL", 100)]
+
+
+def _event(resource: str, status: str, reason: str = "") -> dict[str, str]:
+    return {"LogicalResourceId": resource, "ResourceStatus": status, "ResourceStatusReason": reason}
+
+
+def test_the_first_failure_of_the_last_operation_is_reported() -> None:
+    """The newest events are first, on several pages."""
+    pages = [
+        [_event("cams-prod", "UPDATE_ROLLBACK_COMPLETE"), _event("Second", "UPDATE_FAILED", "cancelled")],
+        [_event("First", "UPDATE_FAILED", "too long"), _event("cams-prod", "UPDATE_IN_PROGRESS", "User Initiated")],
+        [_event("Earlier", "CREATE_FAILED", "exists"), _event("cams-prod", "CREATE_IN_PROGRESS", "User Initiated")],
+    ]
+    client = SimpleNamespace(
+        describe_stacks=lambda **_: {"Stacks": [{"StackStatus": "UPDATE_ROLLBACK_COMPLETE", "Outputs": []}]},
+        get_paginator=lambda _: SimpleNamespace(paginate=lambda **_: [{"StackEvents": page} for page in pages]),
+        update_stack=lambda **_: None,
+    )
+    with pytest.raises(click.ClickException, match="First: too long"):
+        stack.apply(client, "cams-prod", "prod", {})
