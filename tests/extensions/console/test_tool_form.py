@@ -32,7 +32,7 @@ def tool_id(workspace_api: Api) -> str:
 
 def controls(page: Answer) -> dict[str, str]:
     """Return the values that a browser sends for an unchanged form."""
-    form = page.text.partition('<form class="card"')[2].partition("</form>")[0]
+    form = page.text.partition('<form class="card medium"')[2].partition("</form>")[0]
     inputs = re.findall(r'name="([^"]*)" (?:type="text" )?value="([^"]*)"', form)
     checks = re.findall(r'name="([^"]*)" type="checkbox" checked', form)
     chosen = re.findall(r'<select id="[^"]*" name="([^"]*)".*?<option value="([^"]*)" selected>', form)
