@@ -1,8 +1,13 @@
-"""The only source of time, which tests patch."""
+"""The only source of time, which tests patch, and the time zones."""
 
+import re
 import time
-from datetime import datetime, timezone
+from contextlib import suppress
+from datetime import datetime, timezone, tzinfo
 from typing import Any
+
+# The form of an IANA name. The files with the other names are not time zones.
+_ZONE = r"(?=.{1,64}$)(?!Factory|localtime|posixrules)[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}"
 
 
 def milliseconds() -> int:
@@ -47,6 +52,16 @@ def parse_iso(text: str) -> int:
     """Return the Unix seconds of a time in ISO 8601, in UTC unless it has an offset. Raise ValueError."""
     moment = datetime.fromisoformat(f"{text[:-1]}+00:00" if text.endswith("Z") else text)
     return int((moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp())
+
+
+def time_zone(name: str) -> tzinfo:
+    """Return the time zone with an IANA name such as `Europe/Amsterdam`. Otherwise, raise ValueError with the rule."""
+    from zoneinfo import ZoneInfo  # few requests need it
+
+    if re.fullmatch(_ZONE, name):
+        with suppress(KeyError, ValueError, OSError):
+            return ZoneInfo(name)
+    raise ValueError("must be the name of a time zone, such as Europe/Amsterdam")
 
 
 def sleep(duration: float) -> None:

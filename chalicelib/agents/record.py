@@ -21,10 +21,8 @@ from chalicelib.http.wire import (
     OptionalText,
     OptionalTexts,
     Platform,
-    PublicFlag,
     PublicNumber,
     PublicText,
-    PublicTexts,
     Settings,
     WireModel,
     find_non_finite,
@@ -33,6 +31,8 @@ from chalicelib.http.wire import (
     read_only,
 )
 from chalicelib.tools.models import NewTool, Tool
+
+PublicFlag = Annotated[OptionalFlag, PUBLIC]
 
 
 class SharedMembers(OpenWire):
@@ -60,7 +60,7 @@ class SharedMembers(OpenWire):
     webhookUrl: OptionalText = None
     cloudPrivateKey: OptionalSecret = None
     cloudClientEmail: OptionalText = None
-    vg_initMessages: PublicTexts = None
+    vg_initMessages: Annotated[OptionalTexts, PUBLIC] = None
     vg_systemPrompt: OptionalText = None
     vg_temperature: OptionalNumber = None
     vg_maxTokens: OptionalNumber = None

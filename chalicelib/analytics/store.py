@@ -73,11 +73,6 @@ def delete(row: AnalyticsRow) -> None:
     storage.delete(row, unchanged_since_read(row))
 
 
-def stored_bytes(row: AnalyticsRow) -> int:
-    """Return the size of an item's sealed records in bytes."""
-    return sum(len(sealed) for sealed in (row.load, row.convo) if sealed is not None)
-
-
 def list_page(workspace_id: str, agent_id: str, after: str | None, limit: int) -> Iterator[AnalyticsRow]:
     """Yield up to `limit` of an agent's items after the conversation id `after`. This costs one request per MB read."""
     condition = AnalyticsRow.item > after if after else None

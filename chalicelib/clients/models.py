@@ -11,6 +11,7 @@ from chalicelib.http.wire import (
     OptionalFlag,
     OptionalText,
     OptionalTexts,
+    OptionalTimeZone,
     WireModel,
     generated,
     require_visible,
@@ -48,6 +49,8 @@ class Client(WireModel):
     isOrgAdmin: OptionalFlag = None
     disabled: OptionalFlag = None
     notificationsSettings: NotificationsSettings | None = None
+    preferredLanguage: Annotated[str, Field(pattern="^[a-z]{2}$")] | None = None
+    timezone: OptionalTimeZone = None
 
 
 class ClientIn(WireModel):

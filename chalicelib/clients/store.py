@@ -65,12 +65,6 @@ def read(workspace_id: str, client_id: str) -> ClientRow:
     return errors.require(find(workspace_id, client_id), "client")
 
 
-def find_by_email(workspace_id: str, email: str) -> ClientRow | None:
-    """Return the client with this email, ignoring case, or None. This costs two requests."""
-    (claim,) = storage.find_many([email_key(workspace_id, email)])
-    return find_owner(workspace_id, claim)
-
-
 def email_key(workspace_id: str, email: str) -> storage.Key:
     """Return the claim key for an email, ignoring case, for `storage.find_many`. A blank email has no claim."""
     return storage.Key(EmailRow, storage.join_key(workspace_id, "emails"), _claim(workspace_id, email) or _NO_CLIENT)
@@ -95,11 +89,6 @@ def list_page(workspace_id: str, after: str | None = None, limit: int | None = N
 def new(workspace_id: str, client_id: str) -> ClientRow:
     """Return a row for a new client, without storing it."""
     return ClientRow(workspace_id, client_id, created=ids.new_id())
-
-
-def require_unchanged(row: ClientRow) -> None:
-    """Stage the condition that a client is unchanged since it was read, for a unit of work that does not write it."""
-    storage.require(key(row.workspace, row.client_id), ClientRow.version_tag == row.version_tag)
 
 
 def save(row: ClientRow, before: Document, after: Document) -> None:

@@ -8,7 +8,7 @@ from typing_extensions import TypeAliasType, TypedDict  # before Python 3.12, py
 from chalicelib.agents.record import AgentV2
 from chalicelib.http.wire import (
     INTEGRAL_FLOAT_AS_INT,
-    PRESENT,
+    PRESENT_MARK,
     PUBLIC,
     SECRET,
     STRICT,
@@ -35,10 +35,12 @@ from chalicelib.http.wire import (
 # because a transcript can contain thousands of them, and a dictionary costs about half as much.
 _OPEN = ConfigDict({**STRICT, "extra": "allow"})
 
+_PRESENT = Field(json_schema_extra={PRESENT_MARK: True})
+
 TurnMessage = TypedDict(
     "TurnMessage",
     {
-        "mid": Annotated[OptionalText, PRESENT],
+        "mid": Annotated[OptionalText, _PRESENT],
         "from": OptionalText,
         "type": OptionalText,
         "item": OpenObject | None,
@@ -53,8 +55,8 @@ TurnMessage = TypedDict(
 class Message(TurnMessage, total=False):
     """A message (§2.7). `mid` is its id, which the service generates if it is missing."""
 
-    item: Annotated[OpenObject | None, PRESENT]
-    ts: Annotated[OptionalNumber, PRESENT]
+    item: Annotated[OpenObject | None, _PRESENT]
+    ts: Annotated[OptionalNumber, _PRESENT]
 
 
 # Only the first invalid message or turn is reported, because a request can contain tens of thousands of them.
@@ -75,7 +77,7 @@ TurnIn = TypedDict("TurnIn", {"from": OptionalText, "messages": _Messages | None
 _Turns = Annotated[list[TurnIn], Field(fail_fast=True)]
 
 TurnOut = TypedDict(
-    "TurnOut", {"from": OptionalText, "messages": TurnMessage, "ts": Annotated[OptionalNumber, PRESENT]}, total=False
+    "TurnOut", {"from": OptionalText, "messages": TurnMessage, "ts": Annotated[OptionalNumber, _PRESENT]}, total=False
 )
 """A turn in a response (§2.7). It has at most one message."""
 

@@ -142,7 +142,7 @@ def _rule(detail: "ErrorDetails") -> str:
         "string_type": "must be a string",
         "bool_type": "must be a boolean",
     }
-    message = re.sub(r"^(Input|String|List|Dictionary) should", "must", detail["msg"])
+    message = re.sub(r"^(Input|String|List|Dictionary) should|^Value error, must", "must", detail["msg"])
     # Pydantic appends this text to the rule for the length of lists and objects.
     message = re.sub(r" after validation, not (more|\d+)$", "", message)
     return known.get(detail["type"], message.replace("Invalid JSON:", "is not valid JSON:"))

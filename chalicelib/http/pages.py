@@ -139,12 +139,6 @@ def cursor_of_page(number: int, limit: int, total: int, position: str) -> str | 
     return position if number * limit >= total else None
 
 
-def bounded_success(message: str, data: dict[str, Any], position: str | None) -> Response:
-    """Return the envelope for a bounded change, which the next request continues after `position`."""
-    body = {"success": True, "message": message, "hasMore": position is not None, "data": data}
-    return responses.json_response(body if position is None else {**body, "nextCursor": position})
-
-
 def take_bounded(examined: Iterator[Examined], limit: int) -> tuple[list[str], str | None]:
     """Return a bounded list's records as JSON texts, and the position to continue after, or None at the end."""
     last = Examined("", None, False)

@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.functional_validators import AfterValidator, BeforeValidator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema, from_json, to_json
 from typing_extensions import TypeAliasType
 
+from chalicelib import clock
 from chalicelib.credentials import tokens
 from chalicelib.ids import IDENTIFIER
 
@@ -56,6 +58,7 @@ OptionalText = str | None
 OptionalNumber = Number | None
 OptionalFlag = bool | None
 OptionalTexts = list[str] | None
+OptionalTimeZone = Annotated[str, AfterValidator(lambda name: clock.time_zone(name) and name)] | None
 Open = Any
 OpenObject = TypeAliasType("OpenObject", dict[str, Open])
 Texts = TypeAliasType("Texts", dict[str, str])
@@ -83,9 +86,7 @@ def require_visible(text: str) -> str:
 # A public member, such as one that a chat widget needs. A visitor token can read only public members (`privileges`).
 PUBLIC = Field(json_schema_extra={"x-public": True})
 PublicText = Annotated[OptionalText, PUBLIC]
-PublicTexts = Annotated[OptionalTexts, PUBLIC]
 PublicNumber = Annotated[OptionalNumber, PUBLIC]
-PublicFlag = Annotated[OptionalFlag, PUBLIC]
 
 # This pattern is used only in the OpenAPI document. `privileges.guard_agent_key` checks new keys, and accepts any text
 # that is already stored.
@@ -119,7 +120,6 @@ STRICT = ConfigDict(
 
 # A member that every response contains, although requests may omit it.
 PRESENT_MARK = "x-present"
-PRESENT = Field(json_schema_extra={PRESENT_MARK: True})
 
 
 def present() -> Any:

@@ -10,6 +10,7 @@ from chalicelib.http.wire import (
     OptionalNumber,
     OptionalText,
     OptionalTexts,
+    OptionalTimeZone,
     WireModel,
     generated,
     present,
@@ -25,6 +26,7 @@ class Organisation(WireModel):
     userId: OptionalText = generated()
     name: str
     preferredLanguage: Annotated[str, Field(pattern="^[a-z]{2}$")] | None = None
+    timezone: OptionalTimeZone = None
     squarePhotoURL: OptionalText = None
     widgetIDs: OptionalTexts = None
     adminIDs: OptionalTexts = None

@@ -77,6 +77,22 @@ def test_an_edit_merges_and_null_clears(workspace: NewWorkspace, api: Api) -> No
     assert read(api, "ann").items() >= after.items()
 
 
+def test_a_client_has_a_language_and_a_time_zone(workspace: NewWorkspace, api: Api) -> None:
+    save(api, "ann", preferredLanguage="de", timezone="America/Argentina/Buenos_Aires")
+    assert (read(api, "ann")["preferredLanguage"], read(api, "ann")["timezone"]) == (
+        "de", "America/Argentina/Buenos_Aires",
+    )  # fmt: skip
+    save(api, "ann", preferredLanguage=None, timezone=None)
+    assert not {"preferredLanguage", "timezone"} & stored_client(workspace, "ann").keys()
+
+
+@pytest.mark.parametrize("zone", ["", "Mars/Base", "America", "../UTC", "UTC\0", "Europe/Amsterdam ", 5])
+def test_any_other_time_zone_is_refused(zone: Any, api: Api) -> None:
+    message = refused(api.post("/v2/clients/ann", {"timezone": zone}), 400, "timezone")
+    assert message.startswith("timezone must be") and str(zone or "Mars") not in message
+    refused(api.post("/v3/clients", {"client": {"timezone": zone}}), 400, "client.timezone")
+
+
 def test_a_read_returns_the_password(api: Api) -> None:
     save(api, "ann", dashboardPassword="correct horse")
     assert read(api, "ann")["dashboardPassword"] == "correct horse"

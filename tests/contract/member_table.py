@@ -82,6 +82,8 @@ def sample(member: Member, salt: int, *, whole: bool) -> Any:
         value = "2026-11-21T08:09:10Z"
     elif member.row.get("format") == "iso-639-1":
         value = "de"
+    elif member.row.get("format") == "iana-time-zone":
+        value = "Europe/Amsterdam"
     else:
         value = {
             "string": text,

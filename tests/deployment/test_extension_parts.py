@@ -56,13 +56,13 @@ def test_an_extension_has_alarms_for_its_streams_and_dead_letter_queues(monkeypa
     assert '"Fn::GetAtt": ["DeadMoonsQueue", "QueueName"]' in json.dumps(alarms["DeadMoons"])
 
 
-def test_only_extensions_require_jinja2_and_the_time_zones() -> None:
+def test_only_extensions_require_jinja2() -> None:
     texts = [path.read_text() for path in extension_parts.requirements()]
     core, *of_extensions = ({line.partition("==")[0] for line in text.splitlines() if "==" in line} for text in texts)
-    assert core == {"cryptography", "offapi", "pydantic", "pynamodb"}
+    assert core == {"cryptography", "offapi", "pydantic", "pynamodb", "tzdata"}
     others = {name for names in of_extensions for name in names}
     assert core.isdisjoint(others)
-    assert others == {"jinja2", "tzdata"} or not are_all_on()
+    assert others == {"jinja2"} or not are_all_on()
 
 
 def test_the_services_of_an_extension_are_added_to_those_of_core(monkeypatch: pytest.MonkeyPatch) -> None:

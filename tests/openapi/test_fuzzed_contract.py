@@ -33,11 +33,12 @@ FEW, MANY = 10, 1_000
 EDGES = 0.7
 # Rules that a schema cannot express, keyed by the rejected member: ids in one list are distinct, a cursor comes from an
 # earlier response, and a template reference names one of the template's tools. A report's period and number of
-# intervals are bounded, and its time zone exists. `after` comes from an earlier response and excludes `limit`, and
+# intervals are bounded, and a time zone exists. `after` comes from an earlier response and excludes `limit`, and
 # only push endpoints have a `url`. An OpenAI item has the members that its type requires.
 BEYOND_SCHEMAS = re.compile(
     r"(agent|agentTemplate(\.agentData)?)\.nodes\.\d+\.id|(turns\.\d+\.)?messages\.\d+\.mid|cursor|range\.(from|to)"
     r"|agentTemplate\.(agentData\.assignedToolsIds|nodes\.\d+\.toolsIds)\.\d+|from|interval|tz|after|version"
+    r"|((client|organisation)\.)?timezone"
     r"|webhook\.(url|kind)|items\.\d+\.(type|role|content|id)"
 )
 # Settings for the random cases. Failing cases are not shrunk, because shrinking takes too long.

@@ -69,6 +69,13 @@ def test_any_other_language_code_is_refused(api: Api) -> None:
         refused(api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": language}), 400, "preferredLanguage")
 
 
+def test_an_organisation_has_a_time_zone(workspace: NewWorkspace, api: Api) -> None:
+    save(api, timezone="Asia/Kolkata")
+    assert stored_organisation(workspace)["timezone"] == "Asia/Kolkata"
+    for zone in ("", "Mars/Base", 5):
+        refused(api.post("/v2/orgs/acme", {"name": "Acme", "timezone": zone}), 400, "timezone")
+
+
 @pytest.mark.parametrize("layout", ["vertical", "horizontal"])
 def test_both_layouts_are_accepted(layout: str, workspace: NewWorkspace, api: Api) -> None:
     save(api, dashboardLayout=layout)

@@ -64,7 +64,7 @@ def delete(workspace_id: str, agent_id: str, time_range: TimeRange) -> tuple[int
     """
     deleted = size = 0
     for examined, row in enumerate(store.list_page(workspace_id, agent_id, parameters.cursor(), pages.MAX_EXAMINED), 1):
-        size += store.stored_bytes(row)
+        size += sum(len(sealed) for sealed in (row.load, row.convo) if sealed is not None)
         if time_range.contains(row):
             store.delete(row)
             deleted += 1

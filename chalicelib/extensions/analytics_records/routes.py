@@ -6,7 +6,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors
 from chalicelib.agents import store as agents
-from chalicelib.http import auth, cors, pages, parameters
+from chalicelib.http import auth, cors, pages, parameters, responses
 from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
 
@@ -80,4 +80,6 @@ def _delete(agent_id: str, time_range: "records.TimeRange") -> Response:
     workspace_id = auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
     deleted, position = records.delete(workspace_id, agent_id, time_range)
-    return pages.bounded_success("Analytics deleted successfully", {"deleted": deleted}, position)
+    message, data = "Analytics deleted successfully", {"deleted": deleted}
+    body = {"success": True, "message": message, "hasMore": position is not None, "data": data}
+    return responses.json_response(body if position is None else {**body, "nextCursor": position})

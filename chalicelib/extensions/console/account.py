@@ -1,4 +1,4 @@
-"""The profile page: a person's own name, photo, notifications and password, and their sessions."""
+"""The profile page: a person's own name, photo, language, time zone, notifications, password and sessions."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.clients import store as clients
-from chalicelib.extensions.console import calls, fields, guard, pages, session_store, sessions, settings
+from chalicelib.extensions.console import calls, fields, guard, pages, periods, session_store, sessions, settings
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
@@ -16,7 +16,9 @@ from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _CLIENT = "/v2/clients/{client_id}"
-_FIELDS = (Field("name", TEXT), Field("squarePhotoURL", TEXT))
+_FIELDS = (
+    Field("name", TEXT), Field("squarePhotoURL", TEXT), Field("preferredLanguage", TEXT), Field("timezone", TEXT)
+)  # fmt: skip
 _CURRENT, _PASSWORD = "currentPassword", "dashboardPassword"
 
 
@@ -28,7 +30,7 @@ def read_account(session: Session) -> Response:
 
 @signed_in(sessions.ACCOUNT)
 def save_account(session: Session) -> Response:
-    """Save the person's own name, photo and notification settings, and nothing else."""
+    """Save the person's own name, photo, language, time zone and notification settings, and nothing else."""
     client_id, sent = _client_id(session), guard.form()
     client, _ = calls.read(_CLIENT, client_id=client_id)
     values = fields.submitted_values(_fields(client).fields, sent)
@@ -101,7 +103,7 @@ def _cookie(session: Session, token: str, seconds: int) -> str:
 
 def _page(session: Session, error: errors.ApiError | None = None, values: dict[str, Any] | None = None) -> Response:
     client_id, client = session.client_id, session.client
-    displayed = _fields(client)
+    displayed, stored = _fields(client), client.get("preferredLanguage")
     return guard.form_page(
         session,
         "account.html",
@@ -109,6 +111,8 @@ def _page(session: Session, error: errors.ApiError | None = None, values: dict[s
         error,
         values={**fields.values(displayed.fields, client), **(values or {})},
         left_out=displayed.left_out,
+        languages=settings.choices(guard.texts(session), "as_organisation", "language", pages.LANGUAGES, stored),
+        zones=periods.ZONES,
         is_notified=preferences.by_email(client),
         problem=recipients.problem(session.workspace_id, client_id, client) if client_id else None,
         saved=current_request.query_value("saved"),

@@ -53,7 +53,7 @@ def read_analytics(session: Session) -> Response:
 @signed_in("/analytics")
 def download(session: Session) -> Response:
     """Return the report as a file with a row for each interval and dimension value."""
-    query = periods.from_request()
+    query = periods.from_request(str(guard.texts(session).zone))
     agent_ids = _agents(overview.visible_agents(session).titles, current_request.query_value("agent"))
     recent = _read_recent(session, agent_ids, query)
     report = _REPORTS.build_report(_REPORTS.read_all(recent, agent_ids, query), query)
@@ -64,7 +64,8 @@ def download(session: Session) -> Response:
 
 def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document:
     """Return the template variables for a report. This costs two requests per agent, and at least one more."""
-    query = periods.from_request()
+    t = guard.texts(session)
+    query = periods.from_request(str(t.zone))
     period, before = query.period, query.before
     agent_ids = _agents(titles, agent_id)
     recent = _read_recent(session, agent_ids, query)
@@ -73,7 +74,7 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
     earlier = _REPORTS.build_series(
         before, before.before(), query.interval, [hour for hour in hourly_counts if hour.start < before.end]
     )
-    zone, t = period.zone, guard.texts(session)
+    zone = period.zone
     edges = period.start, period.end - 2 * _REPORTS.SECONDS  # timestamps within the first and last day
     return {
         "report": report,

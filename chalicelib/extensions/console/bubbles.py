@@ -2,12 +2,15 @@
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chalicelib import clock
 from chalicelib.extensions.console import template_filters
 from chalicelib.ids import IDENTIFIER
 from chalicelib.storage import Document
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
 
 # The maximum size of a transcript as HTML, in bytes. For example, an apostrophe takes five bytes. One message always
 # fits.
@@ -43,16 +46,18 @@ class Bubble(NamedTuple):
     choices: list[str]
     item: str
 
-    @property
-    def day(self) -> str:
-        """The message's UTC day, or an empty string if its time is unknown."""
-        return clock.iso(self.time)[:10] if self.time else ""
+    def day(self, zone: "tzinfo") -> str:
+        """Return the message's day in a time zone, or an empty string if its time is unknown."""
+        return clock.to_datetime(self.time).astimezone(zone).date().isoformat() if self.time else ""
 
-    def continues(self, earlier: "Bubble | None") -> bool:
-        """Return whether the message belongs to the same group as the earlier message, so that it needs no name."""
+    def continues(self, earlier: "Bubble | None", zone: "tzinfo") -> bool:
+        """Return whether the message belongs to the same group as the earlier message, so that it needs no name.
+
+        A group ends with its day in the time zone.
+        """
         if earlier is None or (self.is_human, self.person) != (earlier.is_human, earlier.person):
             return False
-        return self.day == earlier.day and (self.time or 0) - (earlier.time or 0) < GROUP_SECONDS
+        return self.day(zone) == earlier.day(zone) and (self.time or 0) - (earlier.time or 0) < GROUP_SECONDS
 
 
 def bubbles_that_fit(messages: Iterable[Document]) -> list[Bubble]:

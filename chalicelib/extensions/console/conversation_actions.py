@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 
-from chalicelib import errors
+from chalicelib import errors, storage
 from chalicelib.clients import store as clients
 from chalicelib.conversations import store as conversations
 from chalicelib.extensions.console import calls, guard
@@ -69,7 +69,8 @@ def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) ->
 
 def _named(session: Session, email: str) -> str:
     """Return the id of the client that uses this email in the person's organisation. Raise Invalid."""
-    row = clients.find_by_email(session.workspace_id, email.strip())
+    (claim,) = storage.find_many([clients.email_key(session.workspace_id, email)])
+    row = clients.find_owner(session.workspace_id, claim)
     if row is None or (session.client_id is not None and row.open().get("orgId") != session.client.get("orgId")):
         raise guard.form_error(session, "assignee")
     return row.client_id

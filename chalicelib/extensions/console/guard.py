@@ -65,7 +65,7 @@ def signed_in(page: str) -> Callable[[_View], _View]:
 
 
 def page(session: Session, template: str, current: str, status: int = 200, **values: Any) -> Response:
-    """Return a page for a signed-in person, in the organisation's language. `current` is the page's path."""
+    """Return a page for a signed-in person, in the person's language. `current` is the page's path."""
     return pages.page(template, language_of(session), status, session=session, current=current, **values)
 
 
@@ -152,13 +152,16 @@ def address() -> str:
 
 
 def language_of(session: Session | None) -> str:
-    """Return a page's language: the organisation's or, without a session, the browser's. The default is English."""
-    return rendering.language_of(session.organisation) if session else pages.browser_language()
+    """Return a page's language: the person's, the organisation's or, without a session, the browser's.
+
+    The default is English.
+    """
+    return rendering.language_of(*session.records) if session else pages.browser_language()
 
 
 def texts(session: Session) -> rendering.Texts:
-    """Return the texts in the person's language."""
-    return pages.texts(language_of(session))
+    """Return the texts in the person's language and time zone."""
+    return pages.texts(language_of(session), rendering.zone_of(*session.records))
 
 
 def sentence(error: errors.ApiError, language: str) -> str:

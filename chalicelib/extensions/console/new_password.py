@@ -84,7 +84,7 @@ def _with_valid_link(workspace: str, action: Callable[[], Response]) -> Response
 
 
 def _language_of(workspace: str, link: Link) -> str:
-    return rendering.language_of(session_store.organisation_of(workspace, link.document))
+    return rendering.language_of(link.document, session_store.organisation_of(workspace, link.document))
 
 
 def _form(workspace: str, link: Link, error: errors.ApiError | None = None) -> Response:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from chalicelib import clock, extensions
+from chalicelib import extensions
 from chalicelib.extensions.console import bars, count_links, figures, guard, periods
 from chalicelib.extensions.console.bars import Bar
 from chalicelib.extensions.console.sessions import Session
@@ -14,13 +14,14 @@ TILES = ("conversations", "messages", "newVisitors", "handoffs", "leads")
 CHARTS = ("conversations", "messages", "handoffs")
 # The count that each dimension's chart shows. Only page loads, which count visitors, have a country.
 DIMENSIONS = {"origin": "conversations", "country": "newVisitors"}
-_DAYS, _DAY_SECONDS = 30, 24 * 60 * 60
+_DAYS = 30
 
 
 def read(session: Session, titles: dict[str, str]) -> Document:
     """Return the template variables for these agents' counts. This costs three requests per agent, and up to two."""
-    period = _period()
-    before, t = period.before(), guard.texts(session)
+    t = guard.texts(session)
+    period = periods.last_days(_DAYS, t.zone)
+    before = period.before()
     recent = _REPORTS.read_recent(session.workspace_id, [*titles], before.start, period.end)
     of_agents = {name: [*recent.read(name, before.start, period.end, None)] for name in titles}
     hourly_counts = [hour for hours in of_agents.values() for hour in hours]
@@ -45,14 +46,6 @@ def read(session: Session, titles: dict[str, str]) -> Document:
             **_by_dimensions(session, recent, period, [*titles]),
         },
     }
-
-
-def _period() -> Any:
-    from zoneinfo import ZoneInfo
-
-    now = clock.seconds()
-    today = now - now % _DAY_SECONDS
-    return _REPORTS.ReportPeriod(today - (_DAYS - 1) * _DAY_SECONDS, today + _DAY_SECONDS, ZoneInfo("UTC"))
 
 
 def _by_agent(session: Session, period: Any, titles: dict[str, str], of_agents: dict[str, list[Any]]) -> list[Bar]:

@@ -25,9 +25,11 @@ _HEADERS = {
 
 
 def page(template: str, language: str, status: int = 200, **context: Any) -> Response:
-    """Return a page."""
+    """Return a page. Its times are in the time zone of the context's `session`, or in UTC."""
+    session = context.get("session")
+    zone = rendering.zone_of(*session.records) if session else None
     values = {
-        "t": texts(language),
+        "t": texts(language, zone),
         "language": language,
         "root": root(),
         "now": clock.seconds(),

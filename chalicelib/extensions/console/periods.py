@@ -14,9 +14,22 @@ LAST_DAYS = (7, 30, 90)
 MAX_INTERVALS = 400
 # The suggested time zones. The field also accepts any other time zone name.
 ZONES = (
-    "UTC", "Europe/Amsterdam", "Europe/London", "Europe/Berlin", "Europe/Istanbul", "Africa/Johannesburg", "Asia/Dubai",
-    "Asia/Kolkata", "Asia/Singapore", "Asia/Tokyo", "Australia/Sydney", "America/Sao_Paulo", "America/New_York",
-    "America/Chicago", "America/Denver", "America/Los_Angeles",
+    "UTC", "Africa/Cairo", "Africa/Casablanca", "Africa/Johannesburg", "Africa/Lagos", "Africa/Nairobi",
+    "America/Anchorage", "America/Argentina/Buenos_Aires", "America/Bogota", "America/Caracas", "America/Chicago",
+    "America/Denver", "America/Halifax", "America/Lima", "America/Los_Angeles", "America/Mexico_City",
+    "America/New_York", "America/Paramaribo", "America/Phoenix", "America/Santiago", "America/Sao_Paulo",
+    "America/St_Johns", "America/Toronto", "America/Vancouver", "Asia/Baghdad", "Asia/Bangkok", "Asia/Colombo",
+    "Asia/Dhaka", "Asia/Dubai", "Asia/Ho_Chi_Minh", "Asia/Hong_Kong", "Asia/Jakarta", "Asia/Jerusalem",
+    "Asia/Kabul", "Asia/Karachi", "Asia/Kathmandu", "Asia/Kolkata", "Asia/Kuala_Lumpur", "Asia/Manila",
+    "Asia/Riyadh", "Asia/Seoul", "Asia/Shanghai", "Asia/Singapore", "Asia/Taipei", "Asia/Tashkent", "Asia/Tehran",
+    "Asia/Tokyo", "Asia/Yangon", "Atlantic/Azores", "Atlantic/Reykjavik", "Australia/Adelaide",
+    "Australia/Brisbane", "Australia/Darwin", "Australia/Melbourne", "Australia/Perth", "Australia/Sydney",
+    "Europe/Amsterdam", "Europe/Athens", "Europe/Belgrade", "Europe/Berlin", "Europe/Brussels", "Europe/Bucharest",
+    "Europe/Budapest", "Europe/Copenhagen", "Europe/Dublin", "Europe/Helsinki", "Europe/Istanbul", "Europe/Kyiv",
+    "Europe/Lisbon", "Europe/London", "Europe/Luxembourg", "Europe/Madrid", "Europe/Moscow", "Europe/Oslo",
+    "Europe/Paris", "Europe/Prague", "Europe/Riga", "Europe/Rome", "Europe/Sofia", "Europe/Stockholm",
+    "Europe/Tallinn", "Europe/Vienna", "Europe/Vilnius", "Europe/Warsaw", "Europe/Zurich", "Pacific/Auckland",
+    "Pacific/Fiji", "Pacific/Honolulu",
 )  # fmt: skip
 _DEFAULT_DAYS = 30
 
@@ -29,10 +42,10 @@ class InvalidPeriod(errors.Invalid):
         self.field = field
 
 
-def from_request() -> Any:
-    """Return the request's report query. Raise InvalidPeriod."""
+def from_request(zone_name: str) -> Any:
+    """Return the request's report query. `zone_name` is its time zone by default. Raise InvalidPeriod."""
     try:
-        zone = _REPORTS.zone_from_request()
+        zone = _REPORTS.zone_from_request(zone_name)
     except errors.Invalid as error:
         raise InvalidPeriod("tz") from error
     interval, by = current_request.query_value("interval") or "day", current_request.query_value("by") or None
@@ -42,6 +55,13 @@ def from_request() -> Any:
     if len([*period.intervals(interval)]) > MAX_INTERVALS:
         raise InvalidPeriod("interval")
     return _REPORTS.ReportQuery(period, period.before(), interval, by)
+
+
+def last_days(days: int, zone: tzinfo) -> Any:
+    """Return the period of the last days in a time zone, including today."""
+    today = local_time(clock.seconds(), zone).date()
+    start, end = _midnight(today - timedelta(days=days - 1), zone), _midnight(today + timedelta(days=1), zone)
+    return _REPORTS.ReportPeriod.covering(start, end, zone)
 
 
 def bounds_from_request() -> tuple[int | None, int | None]:

@@ -6,19 +6,23 @@ Jinja2 and the templates are loaded on first use, so that they do not slow down 
 import hashlib
 import json
 import re
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chalicelib import errors, extensions
+from chalicelib import clock, errors, extensions
 from chalicelib.extensions.console import template_filters
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
+
     from jinja2 import Environment
 
 _FOLDER = Path(__file__).parent
 SOURCES, COMPILED = "templates", "compiled"
 LANGUAGES = ("en", "nl")
+_UTC = "UTC"
 _HASH_LENGTH = 12
 _RULE = "rule."
 # The maximum length of a rule that is translated. Longer rules contain a person's text, and some texts make pattern
@@ -26,17 +30,26 @@ _RULE = "rule."
 _MAX_RULE = 2_000
 
 
+def texts(language: str, zone: "tzinfo | None" = None) -> "Texts":
+    """Return the texts in a language, with which templates show times in a time zone, by default UTC."""
+    return Texts(_read_texts(language), zone or clock.time_zone(_UTC))
+
+
 @cache
-def texts(language: str) -> "Texts":
-    """Return the texts in a language."""
-    return Texts(json.loads((_FOLDER / "texts" / f"{language}.json").read_text(encoding="utf-8")))
+def _read_texts(language: str) -> dict[str, str]:
+    by_key: dict[str, str] = json.loads((_FOLDER / "texts" / f"{language}.json").read_text(encoding="utf-8"))
+    return by_key
 
 
 class Texts:
-    """The texts in one language by key. `t("shown", count=5)` returns a key's text with its placeholders filled in."""
+    """The texts in one language by key. `t("shown", count=5)` returns a key's text with its placeholders filled in.
 
-    def __init__(self, by_key: dict[str, str]) -> None:
+    `zone` is the time zone of the times in these texts.
+    """
+
+    def __init__(self, by_key: dict[str, str], zone: "tzinfo") -> None:
         self._by_key = by_key
+        self.zone = zone
 
     def __call__(self, key: str, **values: Any) -> str:
         """Return a key's text with its placeholders filled in."""
@@ -65,7 +78,7 @@ class Texts:
 @cache
 def _rules() -> list[tuple[str, re.Pattern[str]]]:
     """Return the API rules' text keys, each with a pattern that matches the English rule."""
-    english = texts(LANGUAGES[0])._by_key
+    english = _read_texts(LANGUAGES[0])
     return [(key, _pattern(text)) for key, text in english.items() if key.startswith(_RULE)]
 
 
@@ -73,10 +86,18 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(text)))
 
 
-def language_of(organisation: dict[str, Any]) -> str:
-    """Return the language of an organisation's people. The default is English."""
-    language = organisation.get("preferredLanguage")
-    return language if language in LANGUAGES else LANGUAGES[0]
+def language_of(*records: dict[str, Any]) -> str:
+    """Return the first supported language of these records: a client and its organisation. The default is English."""
+    languages = (record.get("preferredLanguage") for record in records)
+    return next((language for language in languages if language in LANGUAGES), LANGUAGES[0])
+
+
+def zone_of(*records: dict[str, Any]) -> "tzinfo":
+    """Return the first valid time zone of these records: a client and its organisation. The default is UTC."""
+    for record in records:
+        with suppress(ValueError):
+            return clock.time_zone(record.get("timezone") or "")
+    return clock.time_zone(_UTC)
 
 
 def preferred_language(header: str) -> str:

@@ -62,7 +62,8 @@ def require(session: Session, org_id: str, before: Document, after: Document) ->
         raise errors.Forbidden("Your session has ended; sign in again.")
     if session.client_id == before.get("ID"):
         return
-    clients.require_unchanged(row)
+    # The commit does not write the person's own record, so it needs a condition on the version that was checked.
+    storage.require(clients.key(row.workspace, row.client_id), clients.ClientRow.version_tag == row.version_tag)
     current = session._replace(client=document)
     settings.require_organisation(current, org_id)
     if not (current.may_open(_PAGE) and covers(current, before)):

@@ -66,6 +66,11 @@ class Session(NamedTuple):
         return display_name(self.client, "name", "email") or self.viewed_client_id or self.row.name
 
     @property
+    def records(self) -> tuple[Document, Document]:
+        """The client and the organisation, whose language and time zone apply in this order."""
+        return self.client, self.organisation
+
+    @property
     def agent_ids(self) -> list[str] | None:
         """The agents whose records the person sees, or None for all agents. Invalid ids are omitted."""
         ids = dict.fromkeys(self.organisation.get("widgetIDs") or ())

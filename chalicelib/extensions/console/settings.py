@@ -5,23 +5,26 @@ administrator's permissions before each operation: they may change only their or
 members in their forms.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, differences, fields, guard, pages, sessions
+from chalicelib.extensions.console import calls, differences, fields, guard, pages, periods, sessions
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import FLAG, LINES, TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.rendering import Texts
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _PATH = "/v2/orgs/{org_id}"
 _FIELDS = (
-    Field("name", TEXT), Field("squarePhotoURL", TEXT), Field("preferredLanguage", TEXT), Field("dashboardLayout", TEXT)
+    Field("name", TEXT), Field("squarePhotoURL", TEXT), Field("preferredLanguage", TEXT), Field("timezone", TEXT),
+    Field("dashboardLayout", TEXT),
 )  # fmt: skip
 _OF_OPERATORS = (Field("widgetIDs", LINES), Field("canSelfEdit", FLAG), Field("disallowAnyTags", FLAG))
 LAYOUTS = ("vertical", "horizontal")
@@ -108,17 +111,23 @@ def _save(org_id: str, organisation: Document, change: Document, tag: str) -> An
     return answer
 
 
-def _choices(language: str, organisation: Document) -> dict[str, list[tuple[str, str]]]:
-    """Return the options for choice fields, including stored values that the console does not know."""
-    t, choices = pages.texts(language), {}
-    for name, group, known in (
-        ("preferredLanguage", "language", pages.LANGUAGES),
-        ("dashboardLayout", "layout", LAYOUTS),
-    ):
-        stored = organisation.get(name)
-        others = [stored] if stored and stored not in known else []
-        choices[name] = [("", t("default")), *((choice, t.named(group, choice)) for choice in (*known, *others))]
-    return choices
+def choices(t: Texts, empty: str, group: str, known: Sequence[str], stored: str | None) -> list[tuple[str, str]]:
+    """Return the options of a choice field: an empty one, the known values, and a stored value that is not known.
+
+    `empty` is the text of the first option, and `group` the prefix of the other texts.
+    """
+    others = [stored] if stored and stored not in known else []
+    return [("", t(empty)), *((choice, t.named(group, choice)) for choice in (*known, *others))]
+
+
+def _choices(t: Texts, organisation: Document) -> dict[str, list[tuple[str, str]]]:
+    return {
+        name: choices(t, "default", group, known, organisation.get(name))
+        for name, group, known in (
+            ("preferredLanguage", "language", pages.LANGUAGES),
+            ("dashboardLayout", "layout", LAYOUTS),
+        )
+    }
 
 
 def _page(
@@ -142,7 +151,8 @@ def _page(
         tag=tag,
         values=values,
         left_out=_fields(session, organisation).left_out,
-        choices=_choices(guard.language_of(session), organisation),
+        choices=_choices(guard.texts(session), organisation),
+        zones=periods.ZONES,
         people=people["data"],
         following=people.get("nextCursor"),
         saved=current_request.query_value("saved"),

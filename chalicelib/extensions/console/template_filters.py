@@ -10,7 +10,11 @@ from chalicelib import clock
 from chalicelib.conversations.new_messages import text_of_parts
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from markupsafe import Markup
+
+    from chalicelib.extensions.console.rendering import Texts
 
 _Texts = Callable[[str], str]
 # From this value on, a time is in Unix milliseconds.
@@ -28,10 +32,20 @@ def month(number: int, t: _Texts) -> str:
     return t("months").split()[number - 1]
 
 
-def day(seconds: int, t: _Texts) -> str:
-    """Return a UTC day, such as 24 Oct."""
-    date = clock.iso(int(seconds))[:10]
-    return f"{int(date[8:])} {month(int(date[5:7]), t)}"
+def local_time(seconds: int, t: "Texts") -> "datetime":
+    """Return a time in Unix seconds in the time zone of `t`."""
+    return clock.to_datetime(int(seconds)).astimezone(t.zone)
+
+
+def day(seconds: int, t: "Texts") -> str:
+    """Return a day, such as 24 Oct, in the time zone of `t`."""
+    local = local_time(seconds, t)
+    return f"{local.day} {month(local.month, t)}"
+
+
+def hour(seconds: int, t: "Texts") -> str:
+    """Return a time of day with its time zone, such as 08:58 UTC."""
+    return f"{local_time(seconds, t):%H:%M %Z}"
 
 
 def unix_seconds(value: Any) -> int | None:
@@ -41,10 +55,15 @@ def unix_seconds(value: Any) -> int | None:
     return int(value if value < _MILLISECONDS else value / 1000) or None
 
 
-def moment(time: float | None, t: _Texts) -> str:
-    """Return a UTC time, such as 24 Oct 08:58, or an empty string if there is no time."""
+def moment(time: float | None, t: "Texts") -> str:
+    """Return a time with its time zone, such as 24 Oct 08:58 UTC, or an empty string if there is no time."""
     seconds = unix_seconds(time)
-    return f"{day(seconds, t)} {clock.iso(seconds)[11:16]}" if seconds else ""
+    return f"{day(seconds, t)} {hour(seconds, t)}" if seconds else ""
+
+
+def seconds_of(text: str) -> int:
+    """Return the Unix seconds of a time in ISO 8601."""
+    return clock.parse_iso(text)
 
 
 def iso(seconds: int) -> str:
@@ -183,7 +202,7 @@ def size(text: str) -> int:
 
 
 _FILTERS = (
-    *(day, moment, iso, number, short, change, indented_json, display_name, agent_title),
+    *(day, hour, moment, seconds_of, iso, number, short, change, indented_json, display_name, agent_title),
     *(initials, linked, unix_seconds),
 )
 FILTERS = {function.__name__: function for function in _FILTERS}

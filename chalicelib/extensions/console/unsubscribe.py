@@ -45,7 +45,7 @@ def _end_mails(workspace_id: str, client_id: str) -> None:
 def _language_of(workspace_id: str, client_id: str) -> str:
     """Return the language of the client's emails, or English if the client gets no emails."""
     person = recipients.find(workspace_id, client_id)
-    return rendering.language_of(person.organisation if person else {})
+    return rendering.language_of(person.client, person.organisation) if person else rendering.LANGUAGES[0]
 
 
 def _page(workspace: str, language: str, is_done: bool) -> Response:

@@ -119,7 +119,7 @@ ROWS: dict[Route, Row] = {
     ("GET", _DELIVERY): Row(OPERATOR, shows=False),
     ("POST", _DELIVERY): Row(OPERATOR, page=_HOOK),
     ("GET", f"{_HOME}/account"): Row(OWN, shows=False),
-    ("POST", f"{_HOME}/account"): Row(OWN, page=f"{_HOME}/account", typed={"notify": "on"}),
+    ("POST", f"{_HOME}/account"): Row(OWN, page=f"{_HOME}/account", typed={"notify": "on", "timezone": "Asia/Tokyo"}),
     ("POST", f"{_HOME}/end-view"): Row(OWN, page=f"{_HOME}/overview"),
     ("POST", f"{_HOME}/account/password"): Row(OWN, page=f"{_HOME}/account", typed=_NEW_PASSWORD),
     ("POST", f"{_HOME}/account/sign-out"): Row(OWN, page=f"{_HOME}/account"),

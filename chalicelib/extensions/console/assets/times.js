@@ -1,19 +1,20 @@
-// Shows each `<time datetime>` in the browser's time zone, and the exact time on hover.
-const { lang } = document.documentElement, language = lang === "en" ? "en-GB" : lang;
-const format = (style) => new Intl.DateTimeFormat(language, style).format;
+// Shows each `<time datetime>` in the person's or browser's zone, and the exact time on hover.
+const { lang, dataset } = document.documentElement, language = lang === "en" ? "en-GB" : lang;
+const format = (style, of = language) => new Intl.DateTimeFormat(of, { timeZone: dataset.zone, ...style }).format;
 const hours = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }, days = { day: "numeric", month: "short" };
 const date = format(days), weekday = format({ weekday: "long", ...days });
 const exact = format({ dateStyle: "full", timeStyle: "long" });
 const relative = (style) => new Intl.RelativeTimeFormat(language, { numeric: "auto", style });
 const near = relative("long"), recent = relative("short");
 
-// Today and yesterday have names. An older day of another year has its year.
+const iso = format({}, "sv");
+
+// Today and yesterday have names. A day of another year has its year.
 const day = (time) => {
-  const midnight = (moment) => new Date(moment).setHours(0, 0, 0, 0);
-  const age = Math.round((midnight(Date.now()) - midnight(time)) / 86400000);
-  if (age === 0 || age === 1) return near.format(-age, "day").replace(/^./, (letter) => letter.toUpperCase());
-  const year = time.getFullYear();
-  return weekday(time) + (year === new Date().getFullYear() ? "" : ` ${year}`);
+  const today = iso(Date.now()), on = iso(time), age = (new Date(today) - new Date(on)) / 864e5;
+  if ([0, 1].includes(age)) return near.format(-age, "day").replace(/^./, (letter) => letter.toUpperCase());
+  const year = on.slice(0, 4);
+  return weekday(time) + (today.startsWith(year) ? "" : ` ${year}`);
 };
 
 // An age, such as 5 minutes ago. It is a date after a week.

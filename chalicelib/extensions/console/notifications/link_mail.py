@@ -63,7 +63,7 @@ def _send(row: ClientRow, client: Document, purpose: str) -> None:
 
 def _compose(workspace_id: str, client: Document, purpose: str, token: str) -> bytes:
     organisation = session_store.organisation_of(workspace_id, client)
-    language = rendering.language_of(organisation)
+    language = rendering.language_of(client, organisation)
     t = rendering.texts(language)
     place = mail.plain(organisation.get("name")) or t("console")
     subject, why = (t(f"link.{purpose}.{part}", place=place) for part in ("subject", "why"))

@@ -1,7 +1,7 @@
-"""Composes an email as plain text and HTML in the organisation's language, and sends it with SES."""
+"""Composes an email as plain text and HTML in the person's language and time zone, and sends it with SES."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -47,8 +47,10 @@ class _Line(NamedTuple):
 
 def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[WaitingConversation]) -> bytes:
     """Return the email about conversations. Its headers contain no visitor texts, and only the name of the client."""
-    language = rendering.language_of(recipient.organisation)
-    t, lines = rendering.texts(language), _lines(workspace_id, recipient, waiting[: inbox.MAX_LISTED])
+    records = recipient.client, recipient.organisation
+    language = rendering.language_of(*records)
+    t = rendering.texts(language, rendering.zone_of(*records))
+    lines = _lines(workspace_id, recipient, waiting[: inbox.MAX_LISTED])
     home = f"{mail_settings.console_url()}/{quote(workspace_id)}"
     stop = f"{home}/unsubscribe/{unsubscribe_token.token(workspace_id, recipient.client_id)}"
     has_more = len(waiting) > len(lines)
@@ -119,11 +121,9 @@ def _link(workspace_id: str, recipient: Recipient, waiting: WaitingConversation)
     return f"{mail_settings.console_url()}/{quote(workspace_id)}{recipient.page}{below}"
 
 
-def _text(
-    t: Callable[..., str], subject: str, lines: Sequence[_Line], more: Sequence[str], closing: Sequence[str]
-) -> str:
+def _text(t: rendering.Texts, subject: str, lines: Sequence[_Line], more: Sequence[str], closing: Sequence[str]) -> str:
     blocks = [
-        "\n".join(filter(None, (line.name, line.title, f"{line.agent} · {moment(line.changed_at, t)} UTC", line.link)))
+        "\n".join(filter(None, (line.name, line.title, f"{line.agent} · {moment(line.changed_at, t)}", line.link)))
         for line in lines
     ]
     return "\n\n".join([subject, *blocks, *more, "-- \n" + "\n".join(closing)]) + "\n"

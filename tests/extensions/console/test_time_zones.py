@@ -1,0 +1,137 @@
+"""Pages and emails have the person's time zone and language, or else the organisation's."""
+
+import re
+
+import pytest
+
+from chalicelib import clock
+from chalicelib.extensions import has
+from chalicelib.extensions.console import rendering, sessions
+from tests.api import Answer, Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import HOSTILE, PASSWORD
+from tests.extensions.console.mailing import BO, Mailing, request_person, text_of
+from tests.moto_tables import snapshot
+
+NOON = 1_795_435_200  # 2026-11-23 12:00 UTC
+PAGE = "/convos/support/ann"
+TOKYO, NEW_YORK = "Asia/Tokyo", "America/New_York"
+RULE = "must be the name of a time zone, such as Europe/Amsterdam"
+
+
+@pytest.fixture
+def signed_in(browser: Browser) -> Browser:
+    """Return the client's browser, which is signed in."""
+    browser.start_session(email=BO, password=PASSWORD)
+    return browser
+
+
+def change(api: Api, path: str, **members: str | None) -> None:
+    """Change the client or the organisation."""
+    name = {"name": "Acme"} if "orgs" in path else {}
+    assert api.post(path, {**name, **members}).status == 200
+    sessions.clear_cache()
+
+
+def converse(api: Api, *hours: int) -> None:
+    """Add messages at these numbers of hours after noon."""
+    messages = [{"ts": NOON + hour * 3600, "item": {"text": "Hello"}} for hour in hours]
+    assert api.post("/agents/support/interact/ann/state", {"turns": [{"messages": messages}]}).status == 200
+
+
+def times(page: Answer) -> list[str]:
+    """Return the times in the transcript, with the days between the messages."""
+    return re.findall(r'<time [^>]*data-as="(?:day|time)">([^<]*)<', page.text)
+
+
+def test_times_are_in_the_zone_of_the_person_or_the_organisation_or_utc(signed_in: Browser, workspace_api: Api) -> None:
+    converse(workspace_api, 0, 4)
+    assert times(signed_in.open(PAGE)) == ["23 Nov", "12:00 UTC", "16:00 UTC"]
+    change(workspace_api, "/v2/orgs/acme", timezone=TOKYO)
+    assert times(signed_in.open(PAGE)) == ["23 Nov", "21:00 JST", "24 Nov", "01:00 JST"]
+    change(workspace_api, "/v2/clients/bo", timezone=NEW_YORK)
+    assert times(signed_in.open(PAGE)) == ["23 Nov", "07:00 EST", "11:00 EST"]
+
+
+def test_only_the_zone_of_the_person_replaces_that_of_the_browser(signed_in: Browser, workspace_api: Api) -> None:
+    change(workspace_api, "/v2/orgs/acme", timezone=TOKYO)
+    assert "data-zone" not in signed_in.open("/account").text
+    change(workspace_api, "/v2/clients/bo", timezone=NEW_YORK)
+    assert f'<html lang="en" data-zone="{NEW_YORK}">' in signed_in.open("/account").text
+
+
+def test_pages_are_in_the_language_of_the_person(signed_in: Browser, workspace_api: Api) -> None:
+    for own, of_organisation, shown in (("nl", "en", "nl"), ("en", "nl", "en"), ("de", "nl", "nl"), (None, "nl", "nl")):
+        change(workspace_api, "/v2/orgs/acme", preferredLanguage=of_organisation)
+        change(workspace_api, "/v2/clients/bo", preferredLanguage=own)
+        assert f'<html lang="{shown}">' in signed_in.open("/account").text
+
+
+def test_a_stored_zone_that_is_no_longer_known_is_ignored() -> None:
+    unknown = {"timezone": "Mars/Base"}
+    assert str(rendering.zone_of(unknown, {"timezone": TOKYO})) == TOKYO
+    assert str(rendering.zone_of(unknown, {})) == "UTC"
+
+
+@pytest.mark.parametrize(
+    "name", ["", "Mars/Base", "Europe", "../UTC", "/UTC", "UTC\0", "localtime", "Factory", "A" * 100, "Europe/../UTC"]
+)
+def test_only_names_of_zones_are_accepted(name: str) -> None:
+    with pytest.raises(ValueError, match=RULE):
+        clock.time_zone(name)
+
+
+def test_a_person_chooses_a_language_and_a_zone(signed_in: Browser, workspace_api: Api) -> None:
+    page = signed_in.open("/account")
+    assert '<option value="Europe/Amsterdam"></option>' in page.text
+    chosen = {"name": "Bo de Vries", "preferredLanguage": "nl", "timezone": "Asia/Kolkata"}
+    saved = signed_in.submit(page, "/account", chosen)
+    assert '<html lang="nl" data-zone="Asia/Kolkata">' in saved.text and " IST</time>" in saved.text
+    client = workspace_api.get("/v2/clients/bo").data
+    assert (client["preferredLanguage"], client["timezone"]) == ("nl", "Asia/Kolkata")
+    signed_in.submit(saved, "/account", {**chosen, "preferredLanguage": "", "timezone": ""})
+    assert not {"preferredLanguage", "timezone"} & workspace_api.get("/v2/clients/bo").data.keys()
+
+
+@pytest.mark.parametrize("name", ["Mars/Base", HOSTILE])
+def test_an_unknown_zone_is_shown_again_with_the_rule(name: str, signed_in: Browser) -> None:
+    page, before = signed_in.open("/account"), snapshot()
+    answer = signed_in.submit(page, "/account", {"name": "Bo", "timezone": name})
+    assert (answer.status, RULE in answer.text, HOSTILE in answer.text) == (400, True, False)
+    assert 'id="wrong-timezone"' in answer.text and snapshot() == before
+
+
+def test_an_administrator_sets_the_zone_of_the_organisation(signed_in: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "canSelfEdit": True})
+    change(workspace_api, "/v2/clients/bo", isOrgAdmin=True)  # type: ignore[arg-type]
+    path = "/settings/orgs/acme"
+    refused = signed_in.submit(signed_in.open(path), path, {"name": "Acme", "timezone": "Mars"})
+    assert (refused.status, RULE in refused.text) == (400, True)
+    signed_in.submit(signed_in.open(path), path, {"name": "Acme", "timezone": TOKYO})
+    assert workspace_api.get("/v2/orgs/acme").data["timezone"] == TOKYO
+    assert " JST</time>" in signed_in.open("/account").text
+
+
+@pytest.mark.skipif(not has("reports"), reason="the charts need the extension")
+def test_charts_have_the_days_of_the_zone(signed_in: Browser, workspace_api: Api) -> None:
+    assert ", UTC." in signed_in.open("/overview").text and 'value="UTC"' in signed_in.open("/analytics").text
+    change(workspace_api, "/v2/clients/bo", timezone="Asia/Kathmandu")
+    assert ", Asia/Kathmandu." in signed_in.open("/overview").text
+    assert 'value="Asia/Kathmandu"' in signed_in.open("/analytics").text
+    assert ", Asia/Tokyo" in signed_in.open(f"/analytics?tz={TOKYO}").text
+
+
+def test_emails_are_in_the_language_and_zone_of_the_person(mailing: Mailing, workspace_api: Api) -> None:
+    change(workspace_api, "/v2/orgs/acme", preferredLanguage="en", timezone=TOKYO)
+    request_person(workspace_api, "ann")
+    mailing.happen()
+    change(workspace_api, "/v2/clients/bo", preferredLanguage="nl", timezone=NEW_YORK)
+    mailing.run(600)
+    request_person(workspace_api, "bob")
+    mailing.happen()
+    first, second = mailing.mails
+    assert (
+        " JST" in text_of(first) and " JST" in text_of(first, "html") and '<html lang="en">' in text_of(first, "html")
+    )
+    assert re.search(" E[SD]T", text_of(second)) and re.search(" E[SD]T", text_of(second, "html"))
+    assert '<html lang="nl">' in text_of(second, "html")
