@@ -2,7 +2,7 @@
 
 A conversation is counted when it begins, and a handoff when the state becomes `requested_chat`. Messages and
 interactions are counted when they are first received (`new_messages`), together with the seconds that they add to the
-conversation's duration. Deletions are not counted.
+conversation's duration. First answers and ends are counted when the row stores their times. Deletions are not counted.
 """
 
 from collections.abc import Mapping
@@ -27,10 +27,10 @@ class CountedChange(NamedTuple):
     caused_at: int | None = None
 
 
-_HANDOFF = "requested_chat"
 # Callers choose message timestamps, so they are clamped to values that a float represents exactly.
 _MAX_SECONDS = 30 * 24 * 60 * 60
 _MAX_TIMESTAMP = 10**15
+_MEMBERS = {"origin": "origin", "browser": "userBrowser", "platform": "userPlatform"}
 _CONTENT = ("turns", "summary", "metadata")
 _MAX_CACHED = 10_000  # maximum records per batch
 _cache: dict[int, tuple[dict[str, Any], "CountedChange | None"]] = {}  # keyed by the record's `id()`
@@ -50,13 +50,10 @@ def from_record(record: dict[str, Any]) -> CountedChange | None:
 
 
 def _read(record: dict[str, Any]) -> CountedChange | None:
-    is_head = record["dynamodb"]["Keys"]["item"]["S"] == CONVERSATION_ITEM
+    change = record["dynamodb"]
+    is_head = change["Keys"]["item"]["S"] == CONVERSATION_ITEM
     if record["eventName"] == "REMOVE" or not is_head or images.is_imported(record):
         return None
-    return _of_change(record["dynamodb"])
-
-
-def _of_change(change: dict[str, Any]) -> CountedChange | None:
     new, old = images.decode(change["NewImage"]) or {}, images.decode(change.get("OldImage")) or {}
     if old.get("created") != new["created"]:
         old = {}  # a new conversation has replaced an expired one
@@ -69,18 +66,21 @@ def _of_change(change: dict[str, Any]) -> CountedChange | None:
     return CountedChange(row.agent, row.version_tag, counts, values) if any(counts.values()) else None
 
 
-_MEMBERS = {"origin": "origin", "browser": "userBrowser", "platform": "userPlatform"}
-
-
 def _counts(row: ConversationRow, metadata: Document, old: ConversationRow | None) -> dict[str, int]:
     before = store.read_metadata(old) if old else {}
     totals, totals_before = transcript.read_totals(row), transcript.read_totals(old) if old else None
+    answered = row.answered_after if old is None or old.answered_after is None else None
+    ended = row.ended_after if old is None or old.ended_after is None else None
     return {
         "conversations": int(old is None),
         "messages": totals.messages - (totals_before.messages if totals_before else 0),
         "interactions": totals.interactions - (totals_before.interactions if totals_before else 0),
-        "handoffs": int(metadata.get("state") == _HANDOFF != before.get("state")),
+        "handoffs": int(metadata.get("state") == store.HANDOFF != before.get("state")),
         "seconds": max(_seconds(metadata) - _seconds(before), 0),
+        "firstAnswers": int(answered is not None),
+        "firstAnswerMilliseconds": int(answered or 0),
+        "ends": int(ended is not None),
+        "endMilliseconds": int(ended or 0),
     }
 
 

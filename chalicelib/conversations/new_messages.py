@@ -41,12 +41,14 @@ _TEXTS = ("message", "text", "content", "payload", "parts")
 class Totals(NamedTuple):
     """The number of user messages and the number of all messages that a conversation has ever received.
 
-    `removed_digests` contains up to 30,000 digests of received messages that are no longer stored.
+    `removed_digests` contains up to 30,000 digests of received messages that are no longer stored. `replies` is the
+    number of new messages from other senders in the last change. It is not stored.
     """
 
     interactions: int = 0
     messages: int = 0
     removed_digests: bytes = b""
+    replies: int = 0
 
     def pack(self) -> bytes:
         """Return the totals as bytes to store, or no bytes if no message was ever received."""
@@ -70,7 +72,7 @@ def find_new_messages(
     """
     stored, current = _senders(before), dict[str, bool]()
     removed_before = {digest for (digest,) in struct.iter_unpack(f"{_DIGEST_BYTES}s", totals.removed_digests)}
-    new, count = [], 0
+    new, count, replies = [], 0, 0
     for turn in turns:
         if "messages" not in turn:
             continue
@@ -79,15 +81,16 @@ def find_new_messages(
         if stored.get(mid) is from_user:
             continue
         was_of_user = bool(removed_before) and _digest(mid, from_user=True) in removed_before
-        count += not (
-            mid in stored or was_of_user or (removed_before and _digest(mid, from_user=False) in removed_before)
-        )
+        is_removed = was_of_user or (removed_before and _digest(mid, from_user=False) in removed_before)
+        if mid not in stored and not is_removed:
+            count += 1
+            replies += not from_user and turn["messages"].get("type") != _LAUNCH
         if from_user and not was_of_user:
             new.append(_webhook_message(turn))
     removed = (_digest(mid, from_user) for mid, from_user in stored.items() if current.get(mid) is not from_user)
     digests = totals.removed_digests + b"".join(digest for digest in removed if digest not in removed_before)
     digests = digests[-_MAX_DIGESTS * _DIGEST_BYTES :]
-    return tuple(new), Totals(totals.interactions + len(new), totals.messages + count, digests)
+    return tuple(new), Totals(totals.interactions + len(new), totals.messages + count, digests, replies)
 
 
 def is_of_user(turn: Document) -> bool:

@@ -33,10 +33,10 @@ _MAX_SUMMARY = 1_024
 # character is escaped.
 _MAX_METADATA = 32_000
 _MAX_METADATA_JSON = 64_000
-# The state in which a person is chatting, and all states in which a conversation waits for a person. The inbox lists
-# waiting conversations.
-WITH_PERSON = "human-chatting"
-WAITING_STATES = ("requested_chat", WITH_PERSON)
+# The states in which the user waits for a person, a person is chatting, and the conversation has ended. The inbox lists
+# the conversations in `WAITING_STATES`.
+HANDOFF, WITH_PERSON, _ENDED = "requested_chat", "human-chatting", "ended_chat"
+WAITING_STATES = (HANDOFF, WITH_PERSON)
 # Maximum bytes of new messages: encrypted in the conversation's own item, and as JSON in each separate item.
 _MAX_RECEIVED = 40_000
 _MAX_RECEIVED_JSON = 350_000
@@ -206,6 +206,7 @@ def _too_large() -> errors.TooLarge:
 
 def _stage_received(row: ConversationRow, before: Document, state: State, agent_name: str | None = None) -> None:
     """Put the new messages and the transfer into the row. Stage separate items if the messages are too long for it."""
+    _set_times(row, before, state)
     transfer = _transfer(before, state.metadata)
     if not state.new_messages:
         row.received = _seal_transfer(row, transfer)
@@ -222,6 +223,20 @@ def _stage_received(row: ConversationRow, before: Document, state: State, agent_
     for part in new_messages.split(state.new_messages, _MAX_RECEIVED_JSON):
         storage.put(_received_row(row, write_id, {**metadata, "messages": part, "first": first}))
         first += len(part)
+
+
+def _set_times(row: ConversationRow, before: Document, state: State) -> None:
+    """Store when the user requests a person, how long the first answer takes, and how long the conversation lasts.
+
+    An answer is another sender's message while a person is chatting. Only the end of a stored conversation counts.
+    """
+    old, new, now = before.get("state"), state.metadata.get("state"), clock.milliseconds()
+    if new == HANDOFF != old:
+        row.requested_at, row.answered_after = now, None
+    elif row.requested_at and state.totals.replies and WITH_PERSON in (old, new):
+        row.requested_at, row.answered_after = None, max(now - row.requested_at, 0)
+    if before and new == _ENDED != old and row.ended_after is None:
+        row.ended_after = max(now - ids.timestamp_of(row.created), 0)
 
 
 def _transfer(before: Document, after: Document) -> Document:

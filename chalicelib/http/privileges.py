@@ -57,12 +57,6 @@ def visible(record: Document, model: LazyModel) -> Document:
     return select(model(), record)
 
 
-def require_full_view(record: Document, model: LazyModel, action: str) -> None:
-    """Raise Forbidden if members are hidden from the caller, because `action` would send these members elsewhere."""
-    if visible(record, model) != record:
-        raise errors.Forbidden(f"{action} requires a credential that may read secrets.")
-
-
 def keep_hidden(name: str, before: Document, after: Document, model: LazyModel) -> Document:
     """Return `after` with the hidden members restored in the list `name`, which a change replaces as a whole.
 

@@ -11,11 +11,7 @@ COLUMNS = ("id", "agentId", "agentName", "name", "email", "phone", "channel", "c
 
 def text(records: Iterable[str], form: str) -> str:
     """Return the file's lines for these records, which are JSON texts."""
-    return "".join(map(_row if form == files.CSV else _line, records))
-
-
-def _line(record: str) -> str:
-    return f"{record}\n"
+    return "".join(map(_row if form == files.CSV else "{}\n".format, records))
 
 
 def _row(record: str) -> str:

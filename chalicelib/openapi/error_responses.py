@@ -108,7 +108,7 @@ def statuses(operation: Operation, *, repeatable: bool) -> list[int]:
 
 def responses(path: str, error_statuses: list[int], operation: Operation, *, repeatable: bool) -> dict[str, Schema]:
     """Return an operation's error responses: references, and a 409 response that lists its causes."""
-    schema_name = _SCHEMAS[_is_interaction(path)]
+    schema_name = _SCHEMAS[path.endswith("/state")]
     answers = {
         str(status): {"$ref": f"#/components/responses/{_name(schema_name, status)}"} for status in error_statuses
     }
@@ -167,7 +167,3 @@ def _name(schema_name: str, status: int) -> str:
     cls = _CLASSES[status]
     name = "Failed" if cls is errors.ApiError else cls.__name__
     return name if schema_name == "Error" else f"Interaction{name}"
-
-
-def _is_interaction(path: str) -> bool:
-    return path.endswith("/state")

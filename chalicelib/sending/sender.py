@@ -57,7 +57,7 @@ def check_url(url: str) -> str | None:
 def post(url: str, body: bytes, headers: Mapping[str, str], deadline_seconds: float) -> Outcome:
     """POST a JSON body once. Return by the deadline and never raise, however the receiver behaves."""
     request = Request("POST", url, headers, body, "cams-webhooks")
-    status, error, duration_ms = send(request, _read_status, deadline_seconds)
+    status, error, duration_ms = send(request, lambda it: read_status(Reader(it).lines()), deadline_seconds)
     if status is not None:
         error = None if status == 200 else f"The receiver responded with {status}; only 200 acknowledges a delivery."
     return Outcome(status, error, duration_ms)
@@ -100,10 +100,6 @@ def send(
     except (OSError, RuntimeError, futures.TimeoutError) as failure:
         error = f"{stage} {_reason(failure)}."
     return result, error, round(((end or clock.monotonic()) - start) * 1000)
-
-
-def _read_status(connection: Connection) -> int:
-    return read_status(Reader(connection).lines())
 
 
 def _head(destination: Destination, request: Request) -> bytes:

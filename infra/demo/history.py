@@ -100,6 +100,11 @@ def _conversation_row(workspace_id: str, visit: Visit, talk: Talk) -> conversati
     row = conversations.ConversationRow(storage.join_key(workspace_id, visit.agent, visit.visitor))
     row.agent = _agent(workspace_id, visit)
     row.created, row.version_tag = ids.id_at(visit.at, visit.ident), ids.id_at(talk.end * 1_000, visit.ident)
+    if talk.handoff_at and talk.state == conversations.HANDOFF:
+        row.requested_at = talk.handoff_at * 1_000
+    elif talk.handoff_at:
+        row.answered_after = 20_000 + visit.ident % 400_000
+    row.ended_after = talk.end * 1_000 - visit.at if talk.state == "ended_chat" else None
     return conversations.restore(row, stored)
 
 

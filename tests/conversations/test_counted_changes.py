@@ -18,8 +18,8 @@ def test_a_record_is_decrypted_once_for_all_followers(
 ) -> None:
     assert api.post("/v3/agents/support/convos", {"conversation": {}}).status == 200
     records = [one for one in stream.read("conversations") if one["dynamodb"]["Keys"]["item"]["S"] == "conversation"]
-    computed, of_change = [], counted_changes._of_change
-    monkeypatch.setattr(counted_changes, "_of_change", lambda change: computed.append(change) or of_change(change))
+    computed, read = [], counted_changes._read
+    monkeypatch.setattr(counted_changes, "_read", lambda record: computed.append(record) or read(record))
     again = deepcopy(records)
     results = [counted_changes.from_record(record) for _ in range(3) for record in (*records, *again)]
     assert results == results[:1] * 6

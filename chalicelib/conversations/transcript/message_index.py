@@ -49,7 +49,8 @@ def find_stored(row: ConversationRow, state: State, index_rows: IndexRows) -> di
     earlier = {mid: index_row for mid, index_row in index_rows.items() if mid not in stored}
     if not earlier or not turns.last_mark(row).end:
         return stored
-    if _has_just_changed(row):  # the items may be older than the conversation's row
+    # Just after a change, the items may be older than the conversation's row.
+    if row.indexed_at is not None and clock.seconds() < row.indexed_at + _SETTLED_SECONDS:
         earlier = dict(zip(earlier, storage.find_many(index_keys(row.conversation, [*earlier])), strict=True))
     indexed = {mid: index_row for mid, index_row in earlier.items() if index_row}
     return stored | (_read_at(row, indexed) if indexed else {})
@@ -78,10 +79,6 @@ def extend_index(row: ConversationRow, state: State) -> None:
 def _open_elements(row: ConversationRow, state: State) -> list[Element]:
     """Return the turns that are not in the index."""
     return [*elements(state.turns, turns.last_mark(row).end - turns.first_byte(row, state))]
-
-
-def _has_just_changed(row: ConversationRow) -> bool:
-    return row.indexed_at is not None and clock.seconds() < row.indexed_at + _SETTLED_SECONDS
 
 
 def _name(mid: str) -> str:

@@ -17,6 +17,7 @@ _REPORTS: Any = extensions.service("series")
 # All counts, in order of importance.
 COUNTS = (
     "conversations", "messages", "handoffs", "newVisitors", "leads", "interactions", "loads", "averageSeconds",
+    "averageFirstAnswerSeconds", "averageEndSeconds",
 )  # fmt: skip
 _FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz")
 
@@ -78,8 +79,8 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
     edges = period.start, period.end - 2 * _REPORTS.SECONDS  # timestamps within the first and last day
     return {
         "report": report,
-        "totals": {"averageSeconds": 0, **report["totals"]},
-        "previous": {"averageSeconds": 0, **report["previous"]},
+        "totals": report["totals"],
+        "previous": report["previous"],
         "series": periods.with_labels(report["series"], query.interval, zone, t),
         "earlier": periods.with_labels(earlier["series"], query.interval, zone, t),
         "charted_count": periods.charted_count(report["series"]),

@@ -76,9 +76,9 @@ def bounds_from_request() -> tuple[int | None, int | None]:
 def with_labels(
     entries: Sequence[dict[str, Any]], interval: str, zone: tzinfo, t: Callable[[str], str]
 ) -> list[dict[str, Any]]:
-    """Return a series with a `label`, such as 24 Oct, in each entry. A missing average becomes 0."""
+    """Return a series with a `label`, such as 24 Oct, in each entry."""
     labels = (_label(entry["from"], interval, zone, t) for entry in entries)
-    return [{"averageSeconds": 0, **entry, "label": label} for entry, label in zip(entries, labels, strict=True)]
+    return [{**entry, "label": label} for entry, label in zip(entries, labels, strict=True)]
 
 
 def comparable_hours(hourly_counts: Iterable[Any], period: Any, before: Any) -> list[Any]:

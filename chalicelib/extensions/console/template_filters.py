@@ -97,6 +97,26 @@ def number(value: float, t: _Texts) -> str:
     return f"{value:,}".replace(",", t("thousands"))
 
 
+def duration(seconds: int, t: _Texts) -> str:
+    """Return a duration in its largest units, such as 45 s, 2 min, 3 h 10 min or 2 d 4 h."""
+    second, minute, hour, day = t("units").split()
+    minutes, hours = round(seconds / 60), round(seconds / 3_600)
+    if minutes < 60:
+        return f"{minutes} {minute}" if seconds >= 60 else f"{seconds} {second}"
+    if minutes < 24 * 60:
+        large, small, units = *divmod(minutes, 60), (hour, minute)
+    else:
+        large, small, units = *divmod(hours, 24), (day, hour)
+    return f"{large} {units[0]} {small} {units[1]}" if small else f"{large} {units[0]}"
+
+
+def figure(value: int | None, name: str, t: _Texts) -> str:
+    """Return the text for a report's count or average `name`. An average of nothing is a dash."""
+    if value is None:
+        return "–"
+    return duration(value, t) if name.startswith("average") else number(value, t)
+
+
 def short(value: float) -> str:
     """Return a short form of a number for an axis, such as 2.5k."""
     for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
@@ -105,9 +125,9 @@ def short(value: float) -> str:
     return f"{value:g}"
 
 
-def change(now: float, before: float) -> str:
-    """Return a percentage change with an arrow, or an empty string if there is no change or earlier figure."""
-    if not before or now == before:
+def change(now: float | None, before: float | None) -> str:
+    """Return a percentage change with an arrow, or an empty string if there is no change, or if a figure is missing."""
+    if now is None or not before or now == before:
         return ""
     percent = round(abs(now - before) / before * 100)
     return f"{'▲' if now > before else '▼'} {percent if percent < 1000 else '> 999'} %"
@@ -202,7 +222,7 @@ def size(text: str) -> int:
 
 
 _FILTERS = (
-    *(day, hour, moment, seconds_of, iso, number, short, change, indented_json, display_name, agent_title),
-    *(initials, linked, unix_seconds),
+    *(day, hour, moment, seconds_of, iso, number, duration, figure, short, change, indented_json, display_name),
+    *(agent_title, initials, linked, unix_seconds),
 )
 FILTERS = {function.__name__: function for function in _FILTERS}

@@ -1,6 +1,5 @@
 """The page on which operators change the workspace: its name, and how long conversations are kept."""
 
-from functools import partial
 from typing import Any
 
 from chalice.app import Response
@@ -32,13 +31,13 @@ def save_workspace(session: Session) -> Response:
     rights.require_operator(session)
     (workspace, tag), sent = calls.read(_PATH), guard.form()
     values = fields.submitted_values(_FIELDS, sent)
-
-    def save() -> Response:
+    if sent.get("tag") != tag and (conflicts := settings.conflicts(fields.values(_FIELDS, workspace), values)):
+        return _page(session, workspace, tag, values, conflicts=conflicts)
+    try:
         commit_now(lambda: _save(session, workspace, fields.change(_FIELDS, workspace, values), tag, sent))
-        return pages.saved(session.workspace_id, "/settings", "true")
-
-    show = partial(_page, session, workspace, tag, values)
-    return settings.save_form(sent, tag, fields.values(_FIELDS, workspace), values, show, save)
+    except errors.ApiError as error:
+        return _page(session, workspace, tag, values, error=error)
+    return pages.saved(session.workspace_id, "/settings", "true")
 
 
 def _save(session: Session, workspace: Document, change: Document, tag: str, sent: dict[str, str]) -> None:

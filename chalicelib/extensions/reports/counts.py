@@ -150,8 +150,7 @@ def is_large(day: Document, hour: int) -> bool:
 
 def stored(day: Document, hour: int) -> list[int]:
     """Return an hour's stored counts. `day` is the document of its row."""
-    counts: list[int] = day.get("hours", {}).get(_number(hour), [0] * len(hours.NAMES))
-    return counts
+    return hours.padded(day.get("hours", {}).get(_number(hour), ()))
 
 
 def read_hour(agent: str, hour: int) -> tuple[HourTotals, int]:
@@ -225,7 +224,7 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
         return
     _put_if_changed(groups, groups_before, _with_groups(groups_before, number, sums.groups))
     # This row is written last, because it marks the hour as counted.
-    by_hour = {**counts_before["hours"], number: sums.counts}
+    by_hour = {**counts_before["hours"], number: hours.to_store(sums.counts)}
     if not any(sums.counts):
         del by_hour[number]
     large = {**counts_before.get(_LARGE, {}), **({number: sums.changes} if sums.changes > MAX_CHANGES else {})}
@@ -235,7 +234,8 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
 
 
 def _with_groups(before: Document, number: str, groups: hours.Groups) -> Document:
-    return {dimension: {**before.get(dimension, {}), number: values} for dimension, values in groups.items()}
+    to_store = {name: {value: hours.to_store(values[value]) for value in values} for name, values in groups.items()}
+    return {name: {**before.get(name, {}), number: values} for name, values in to_store.items()}
 
 
 def _put_if_changed(row: DayRow, before: Document, after: Document) -> None:
@@ -254,7 +254,7 @@ def _row(change: CountedChange) -> ChangeRow:
     row = ChangeRow(change.agent, _period(_CHANGE, clock.iso(second)[:13], change.version_tag))
     row.expires_at = clock.to_datetime(second - second % hours.SECONDS + _KEPT_SECONDS)
     cause = {} if change.caused_at is None else {"causedAt": change.caused_at}
-    row.seal({"counts": hours.numbers_of(change), "values": hours.values_of(change), **cause})
+    row.seal({"counts": hours.to_store(hours.numbers_of(change)), "values": hours.values_of(change), **cause})
     return row
 
 

@@ -1,7 +1,7 @@
 """An agent's hourly counts, as sums of changes. The module performs no I/O.
 
 A list of counts has a number for each name in `NAMES`. Stored lists are in the same order, so new names must be
-appended.
+appended. Zeros after the deliveries are not stored, so earlier releases can read most lists.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,10 +9,20 @@ from typing import NamedTuple
 
 from chalicelib.conversations.counted_changes import CountedChange
 
+# The counts that make a dimension's value frequent.
+RANKED = ("loads", "newVisitors", "conversations", "messages", "interactions", "handoffs", "leads")
+NAMES = (
+    *RANKED, "seconds", "deliveries", "firstAnswers", "firstAnswerMilliseconds", "ends", "endMilliseconds",
+)  # fmt: skip
 # The counts in reports. Usage also includes webhook deliveries, which have no dimensions.
-REPORTED = ("loads", "newVisitors", "conversations", "messages", "interactions", "handoffs", "leads")
-NAMES = (*REPORTED, "seconds", "deliveries")
-_GROUPED = NAMES.index("deliveries")
+REPORTED = (*RANKED, "firstAnswers", "ends")
+# The averages in reports: the sum, the number by which it is divided, and the sum's units per second.
+AVERAGES = {
+    "averageSeconds": ("seconds", "conversations", 1),
+    "averageFirstAnswerSeconds": ("firstAnswerMilliseconds", "firstAnswers", 1_000),
+    "averageEndSeconds": ("endMilliseconds", "ends", 1_000),
+}
+_DELIVERIES = NAMES.index("deliveries")
 DIMENSIONS = ("origin", "country", "browser", "platform", "language")
 # For each hour and dimension, only the 20 most frequent values are counted separately; the rest are summed as `other`.
 # Therefore, neither the number nor the length of the values can make the rows grow without bound.
@@ -46,6 +56,18 @@ def numbers_of(change: CountedChange) -> list[int]:
     return [change.counts.get(name, 0) for name in NAMES]
 
 
+def to_store(counts: Sequence[int]) -> list[int]:
+    """Return a list of counts without the zeros after the deliveries."""
+    last = max(index for index, number in enumerate(counts) if number or index == _DELIVERIES)
+    return [*counts[: last + 1]]
+
+
+def padded(counts: Sequence[int]) -> list[int]:
+    """Return a stored list of counts with a number for each name."""
+    add(complete := [0] * len(NAMES), counts)
+    return complete
+
+
 def values_of(change: CountedChange) -> list[str]:
     """Return a change's truncated value for each dimension. The value is empty if it is unknown or not a text."""
     texts = (value if isinstance(value := change.values.get(name), str) else "" for name in DIMENSIONS)
@@ -60,7 +82,8 @@ def add_up(changes: Iterable[tuple[Sequence[int], Sequence[str]]]) -> HourTotals
     for numbers, values in changes:
         number += 1
         add(counts, numbers)
-        for dimension, value in zip(DIMENSIONS, values, strict=True) if any(numbers[:_GROUPED]) else ():
+        is_grouped = any(numbers[:_DELIVERIES]) or any(numbers[_DELIVERIES + 1 :])
+        for dimension, value in zip(DIMENSIONS, values, strict=True) if is_grouped else ():
             add(groups[dimension].setdefault(value or UNKNOWN, [0] * len(NAMES)), numbers)
     frequent = {dimension: most_frequent(by_value, MAX_VALUES) for dimension, by_value in groups.items()}
     return HourTotals(counts, frequent, number)
@@ -76,7 +99,7 @@ def combine(hourly_counts: Iterable[HourlyCounts]) -> list[HourlyCounts]:
 
 def most_frequent(values: Mapping[str, Sequence[int]], limit: int) -> dict[str, list[int]]:
     """Return the counts of the `limit` most frequent values, sorted by value, and the sums of all others as `OTHER`."""
-    ranked = sorted(values, key=lambda value: (value == OTHER, -sum(values[value][: len(REPORTED)]), value))
+    ranked = sorted(values, key=lambda value: (value == OTHER, -sum(values[value][: len(RANKED)]), value))
     result = {value: [*values[value]] for value in sorted(ranked[:limit], key=lambda value: (value == OTHER, value))}
     for value in ranked[limit:]:
         add(result.setdefault(OTHER, [0] * len(NAMES)), values[value])
@@ -84,6 +107,6 @@ def most_frequent(values: Mapping[str, Sequence[int]], limit: int) -> dict[str, 
 
 
 def add(counts: list[int], numbers: Iterable[int]) -> None:
-    """Add numbers to counts. Lists from earlier releases, which had fewer names, may be shorter."""
-    for index, number in enumerate(numbers):
+    """Add numbers to counts. Earlier releases store fewer numbers, and later releases may store more."""
+    for index, number in zip(range(len(counts)), numbers, strict=False):
         counts[index] += number

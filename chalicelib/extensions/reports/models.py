@@ -46,7 +46,7 @@ class Usage(WireModel):
 
 
 class Counts(WireModel):
-    """The counts for a period that starts at `from`. `averageSeconds` is absent if there are no conversations."""
+    """The counts for a period that starts at `from`. An average is absent if nothing was counted."""
 
     from_: Number = Field(alias="from")
     loads: Number
@@ -56,7 +56,11 @@ class Counts(WireModel):
     interactions: Number
     handoffs: Number
     leads: Number
+    firstAnswers: Number
+    ends: Number
     averageSeconds: Number = omitted()
+    averageFirstAnswerSeconds: Number = omitted()
+    averageEndSeconds: Number = omitted()
 
 
 class CountsGroup(WireModel):

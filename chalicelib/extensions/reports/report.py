@@ -17,7 +17,11 @@ MAX_AGENTS = 500
 # other rows 0.1 ms.
 _MAX_DAYS, _MAX_GROUPED_DAYS = 20_000, 4_000
 _DAY_SECONDS = 24 * 60 * 60
-_COLUMNS = ("from", *hours.REPORTED, "averageSeconds")
+# Callers may read columns by position, so new columns must be appended.
+_COLUMNS = (
+    "from", *hours.RANKED, "averageSeconds",
+    "firstAnswers", "averageFirstAnswerSeconds", "ends", "averageEndSeconds",
+)  # fmt: skip
 
 
 def respond(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Response:

@@ -37,9 +37,10 @@ def report_agent(agent_id: str) -> Response:
     """Report an agent's counts by hour, day or month, their totals, and the previous period's totals.
 
     Conversations, new visitors and handoffs (the state becomes `requested_chat`) count when they start. Messages,
-    interactions, loads and leads count when they happen. Records that are deleted later still count. With `by`,
-    `groups` contains the same counts for each value of a dimension. All changes before `countedUntil` are counted. With
-    `Accept: text/csv`, the response is the series as CSV, and `countedUntil` is in the header `Cams-Counted-Until`.
+    interactions, loads, leads, first answers and ends (the state becomes `ended_chat`) count when they happen. Records
+    that are deleted later still count. With `by`, `groups` contains the same counts for each value of a dimension. All
+    changes before `countedUntil` are counted. With `Accept: text/csv`, the response is the series as CSV, and
+    `countedUntil` is in the header `Cams-Counted-Until`.
 
     The default period is the last 30 days. A report covers at most 366 days and 750 intervals, or 100 intervals with
     `by`. `from` and `to` are extended to whole hours. Days start at midnight in the time zone `tz`. If the zone's UTC

@@ -133,9 +133,12 @@ def build_groups(
 
 def _entry(start: int, counts: Sequence[int]) -> dict[str, Any]:
     numbers = dict(zip(hours.NAMES, counts, strict=True))
-    seconds, conversations = numbers["seconds"], numbers["conversations"]
-    average = {"averageSeconds": round(seconds / conversations)} if conversations else {}
-    return {"from": start, **{name: numbers[name] for name in hours.REPORTED}, **average}
+    averages = {
+        name: round(numbers[total] / numbers[count] / units)
+        for name, (total, count, units) in hours.AVERAGES.items()
+        if numbers[count]
+    }
+    return {"from": start, **{name: numbers[name] for name in hours.REPORTED}, **averages}
 
 
 def _month(day: date, months: int) -> date:

@@ -309,7 +309,7 @@ def test_a_line_to_an_unfinished_interval_is_dashed(signed_in: Browser) -> None:
     ):
         page = signed_in.open(f"/analytics?from={first}&to={day_before(0)}").text
         drawn = [(kind, [point.partition(",")[0] for point in points.split()]) for kind, points in lines.findall(page)]
-        assert drawn[: len(expected)] == expected and len(drawn) == len(expected) * 8
+        assert drawn[: len(expected)] == expected and len(drawn) == len(expected) * 10
 
 
 def test_each_time_in_a_template_has_a_datetime() -> None:

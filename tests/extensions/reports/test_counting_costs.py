@@ -74,9 +74,11 @@ def store_days(workspace_id: str, events: int) -> None:
             found = changes(chance, min(number, SAMPLE), start + hour * HOUR, "")
             sums = hours.add_up((hours.numbers_of(one), hours.values_of(one)) for one in found)
             if found:
-                by_hour[f"{hour:02}"] = [count * factor for count in sums.counts]
+                by_hour[f"{hour:02}"] = hours.to_store([count * factor for count in sums.counts])
                 for name, values in sums.groups.items():
-                    groups[name][f"{hour:02}"] = {value: [n * factor for n in ns] for value, ns in values.items()}
+                    groups[name][f"{hour:02}"] = {
+                        value: hours.to_store([n * factor for n in ns]) for value, ns in values.items()
+                    }
         for agent in range(AGENTS):
             partition = storage.join_key(workspace_id, f"a{agent}")
             total, grouped = (DayRow(partition, f"{kind}#{clock.iso(start)[:10]}") for kind in ("counts", "groups"))
@@ -124,9 +126,9 @@ def rows_of_day(agent: str, start: int, number: int, until: int) -> list[DayRow]
         sums = hours.add_up(
             (hours.numbers_of(one), hours.values_of(one)) for one in changes(random.Random(hour), number, start, "")
         )
-        by_hour[f"{hour:02}"] = sums.counts
+        by_hour[f"{hour:02}"] = hours.to_store(sums.counts)
         for name, values in sums.groups.items():
-            groups[name][f"{hour:02}"] = values
+            groups[name][f"{hour:02}"] = {value: hours.to_store(ns) for value, ns in values.items()}
     total, grouped = (DayRow(agent, f"{kind}#{clock.iso(start)[:10]}") for kind in ("counts", "groups"))
     total.seal({"hours": by_hour, "counted": dict.fromkeys(by_hour, start)})
     grouped.seal(groups)

@@ -53,8 +53,8 @@ class Raw(NamedTuple):
     counts: dict[str, int]
 
 
-IntervalCounts = tuple[Counter[str], int | None]
-"""An interval's counts, and its `averageSeconds`, or None if the interval contains no conversations."""
+IntervalCounts = tuple[Counter[str], dict[str, int]]
+"""An interval's counts, and its averages."""
 
 
 @pytest.mark.guarantee("tallied")
@@ -167,7 +167,10 @@ def _assert_equal_groups(api: Api, expected: dict[str, list[Raw]], dimension: st
 
 def _by_interval(report: Record) -> dict[int, IntervalCounts]:
     return {
-        entry["from"]: (+Counter({name: entry[name] for name in hours.REPORTED}), entry.get("averageSeconds"))
+        entry["from"]: (
+            +Counter({name: entry[name] for name in hours.REPORTED}),
+            {name: entry[name] for name in entry if name.startswith("average")},
+        )
         for entry in report["series"]
     }
 
@@ -190,8 +193,13 @@ def _recount(changes: Sequence[Raw], zone: str, interval: str) -> dict[int, Inte
 
 
 def _interval_counts(sums: Counter[str]) -> IntervalCounts:
-    seconds, conversations = sums.pop("seconds", 0), sums["conversations"]
-    return +sums, round(seconds / conversations) if conversations else None
+    seconds, answering, ending = (sums.pop(f"{name}econds", 0) for name in ("s", "firstAnswerMillis", "endMillis"))
+    averages = {
+        "averageSeconds": (seconds, sums["conversations"]),
+        "averageFirstAnswerSeconds": (answering / 1_000, sums["firstAnswers"]),
+        "averageEndSeconds": (ending / 1_000, sums["ends"]),
+    }
+    return +sums, {name: round(total / number) for name, (total, number) in averages.items() if number}
 
 
 def _by_value(changes: Sequence[Raw], dimension: str) -> dict[str, list[Raw]]:
@@ -208,7 +216,7 @@ def _by_value(changes: Sequence[Raw], dimension: str) -> dict[str, list[Raw]]:
 
 
 def _size(changes: Sequence[Raw]) -> int:
-    return sum(number for one in changes for name, number in one.counts.items() if name != "seconds")
+    return sum(number for one in changes for name, number in one.counts.items() if name in hours.RANKED)
 
 
 TABLES = ("conversations", "leads", "analytics")
@@ -307,7 +315,10 @@ def _lead(workspace_id: str, number: int, tag: str, second: int, places: Places)
 
 
 def _conversation(workspace_id: str, number: int, tag: str, second: int, places: Places) -> Raw:
-    """Return a new conversation, or an existing one that has become longer. Both request a person."""
+    """Return a new conversation, or an existing one that has become longer. Both request a person.
+
+    A third of the existing conversations were answered earlier. The others are answered and ended by the change.
+    """
 
     def row(state: str, totals: Totals, length: int) -> store.ConversationRow:
         row = store.ConversationRow(storage.join_key(workspace_id, "support", f"c{number}"), version_tag=tag)
@@ -317,12 +328,19 @@ def _conversation(workspace_id: str, number: int, tag: str, second: int, places:
         return store.restore(row, State({**members, "state": state, **times}, b"[]", totals))
 
     before, after = number % 90, number * 7 % 600
-    old = _image(row("new", Totals(1, 3), before)) if number % 2 else None
+    old_row, new_row = row("new", Totals(1, 3), before), row("requested_chat", Totals(2, 5), after)
+    if number % 2:
+        new_row.answered_after, new_row.ended_after = number * 7_919 % 90_000, number * 104_729 % 900_000
+        old_row.answered_after = new_row.answered_after if number % 3 == 0 else None
+    old = _image(old_row) if number % 2 else None
     expected = {"conversations": int(old is None), "handoffs": 1, "messages": 5, "interactions": 2, "seconds": after}
     if old:
         expected |= {"messages": 2, "interactions": 1, "seconds": max(after - before, 0)}
+        expected |= {"ends": 1, "endMilliseconds": new_row.ended_after}
+        if old_row.answered_after is None:
+            expected |= {"firstAnswers": 1, "firstAnswerMilliseconds": new_row.answered_after}
     own = {name: places[name] for name in ("origin", "browser", "platform")}
-    return Raw("conversations", _record(row("requested_chat", Totals(2, 5), after), old), second, own, expected)
+    return Raw("conversations", _record(new_row, old), second, own, expected)
 
 
 def _record(row: storage.Row, old: Record | None) -> Record:

@@ -9,7 +9,7 @@ import pytest
 
 from chalicelib import clock, ids, queues, storage
 from chalicelib.conversations.counted_changes import CountedChange
-from chalicelib.extensions.reports import counts, recent_counts
+from chalicelib.extensions.reports import counts, hours, recent_counts
 from chalicelib.extensions.reports.counts import DayRow
 from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.queues import messages
@@ -294,4 +294,4 @@ def test_a_recount_includes_all_changes_that_share_its_request(
     write(agent, 59)  # by a process whose clock is two seconds behind
     at(60 + 900)
     counts.recount(*messages.parse(requests[0], [RecountHour]))
-    assert counts.stored(day_rows()[0].open(), NOON) == [4, *[0] * 8]
+    assert counts.stored(day_rows()[0].open(), NOON) == [4, *[0] * (len(hours.NAMES) - 1)]

@@ -1,0 +1,89 @@
+"""The analytics page shows how long people take to answer, and how long conversations last."""
+
+import re
+
+import pytest
+
+from chalicelib import clock
+from chalicelib.extensions.console import rendering, sessions, template_filters
+from chalicelib.workspaces.store import NewWorkspace
+from tests import extensions
+from tests.api import Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+
+extensions.require("reports")
+
+from tests.extensions.console.stored_counts import count
+
+DAY = 24 * 60 * 60
+
+
+@pytest.mark.parametrize(
+    ("seconds", "english", "dutch"),
+    [
+        (0, "0 s", "0 s"),
+        (59, "59 s", "59 s"),
+        (60, "1 min", "1 min"),
+        (130, "2 min", "2 min"),
+        (3_599, "1 h", "1 u"),
+        (11_400, "3 h 10 min", "3 u 10 min"),
+        (DAY - 1, "1 d", "1 d"),
+        (2 * DAY + 14_500, "2 d 4 h", "2 d 4 u"),
+    ],
+)
+def test_a_duration_has_its_largest_units(seconds: int, english: str, dutch: str) -> None:
+    for language, expected in (("en", english), ("nl", dutch)):
+        assert template_filters.duration(seconds, rendering.texts(language)) == expected
+
+
+@pytest.fixture
+def signed_in(browser: Browser, workspace: NewWorkspace) -> Browser:
+    """Return the client's browser. The period before had shorter conversations and slower answers."""
+    for days, answer, end in ((3, 130, 11_400), (40, 260, 5_700)):
+        date = clock.iso(clock.seconds() - days * DAY)[:10]
+        numbers = {"firstAnswers": 2, "firstAnswerMilliseconds": 2_000 * answer}
+        count(workspace.workspace_id, "support", date, 9, "NL", **numbers, ends=3, endMilliseconds=3_000 * end)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    return browser
+
+
+def tile(page: str, title: str) -> str:
+    """Return the text of a tile, with its change marked `better` if it is green."""
+    (found,) = re.findall(rf'<li class="card"><span>{title}</span>(.*?)</li>', page, re.DOTALL)
+    return " ".join(re.sub(r"<[^>]+>", " ", found.replace('<span class="change better">', "better ")).split())
+
+
+def test_tiles_and_charts_show_durations(signed_in: Browser) -> None:
+    page = signed_in.open("/analytics").text
+    assert tile(page, "Time to first answer") == "2 min better ▼ 50 % before: 4 min"
+    assert tile(page, "Time to the end") == "3 h 10 min ▲ 100 % before: 1 h 35 min"
+    assert tile(page, "Average length") == "–"
+    assert 'aria-label="Time to the end: 3 h 10 min"' in page
+    (table,) = re.findall(r"<h2>Time to first answer</h2>.*?<tbody>(.*?)</tbody>", page, re.DOTALL)
+    cells = re.findall(r'<td class="figure">([^<]*)</td>', table)
+    assert sorted({*cells}) == ["2 min", "4 min", "–"]
+    (drawing,) = re.findall(r"<h2>Time to first answer</h2>(.*?)</svg>", page, re.DOTALL)
+    assert re.findall(r'text-anchor="end">([^<]*)<', drawing) == ["20 min", "15 min", "10 min", "5 min", "0 s"]
+
+
+def test_durations_are_in_the_language_and_by_value(signed_in: Browser, workspace_api: Api) -> None:
+    assert "2 min" in signed_in.open("/analytics?by=origin").text
+    body = {"name": "Acme", "widgetIDs": ["support"], "preferredLanguage": "nl"}
+    assert workspace_api.post("/v2/orgs/acme", body).status == 200
+    sessions.clear_cache()
+    page = signed_in.open("/analytics?by=origin").text
+    assert tile(page, "Tijd tot het einde") == "3 u 10 min ▲ 100 % ervoor: 1 u 35 min"
+    assert page.count("3 u 10 min") >= 3
+
+
+def test_the_file_contains_durations_in_seconds(signed_in: Browser) -> None:
+    lines = signed_in.open("/analytics.csv").text.splitlines()
+    assert lines[0].endswith(",firstAnswers,averageFirstAnswerSeconds,ends,averageEndSeconds")
+    assert [line for line in lines if line.endswith(",2,130,3,11400")] != []
+
+
+def test_an_empty_period_has_no_durations(browser: Browser) -> None:
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    page = browser.open("/analytics").text
+    assert tile(page, "Time to first answer") == tile(page, "Time to the end") == "–"
