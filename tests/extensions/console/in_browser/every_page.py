@@ -93,17 +93,21 @@ def pages(run: Run, may: set[str]) -> Iterator[Page]:
     for (method, route), row in rows.ROWS.items():
         below = route.removeprefix("/console/{workspace}")
         if method == "GET" and row.who in may and below != route and not _PARTS.search(route):
-            path = re.sub(r"{(\w+)}", lambda match: ids.get(match[1], "unknown"), below)
+            named = below.replace("{tool_id}/versions/{number}", "{tool_id}/versions/{tool_number}")
+            path = re.sub(r"{(\w+)}", lambda match: ids.get(match[1], "unknown"), named)
             for query in _QUERIES.get(below, ("",)):
                 yield Page(path + query, _name(re.sub("[{}]", "", below) + query))
-    yield Page("/nothing/here" if ids else "/password/unknown", "error")
+    yield Page("/agents/unknown" if ids else "/password/unknown", "error")
 
 
 def record_ids(run: Run) -> dict[str, str]:
     """Return the ids of one record of each kind."""
     tool = ask(run, "GET", f"/v3/agents/{_HOTEL}/tools")["data"][0]["id"]
     hook = ask(run, "GET", "/v3/webhooks")["data"][0]["id"]
-    number = ask(run, "GET", f"/v3/agents/{_HOTEL}/versions")["data"][0]["number"]
+    versions = {
+        record: ask(run, "GET", f"/v3/{record}/versions")["data"] for record in (f"agents/{_HOTEL}", f"tools/{tool}")
+    }
+    number, tool_number = (one[-1]["number"] for one in versions.values())
     return {
         "agent_id": _HOTEL,
         "convo_id": _CONVERSATION,
@@ -115,6 +119,7 @@ def record_ids(run: Run) -> dict[str, str]:
         "message_id": ask(run, "GET", f"/v3/agents/{_HOTEL}/convos/{_CONVERSATION}/messages")["data"][0]["mid"],
         "tool_id": tool,
         "number": str(number),
+        "tool_number": str(tool_number),
         "erasure_id": ask(run, "POST", "/v3/erasures", {"erasure": {"userID": "demo-unknown"}})["data"]["id"],
     }
 
@@ -137,6 +142,8 @@ def fill(run: Run, receiver: str) -> None:
     ask(run, "PATCH", f"/v3/agents/{_HOTEL}/convos/{_CONVERSATION}", {"conversation": {"capturedVariables": captured}})
     prompt = "You are the concierge of the Harbour Hotel.\nBe brief and warm.\nDogs are welcome in rooms 10 to 19."
     ask(run, "PATCH", f"/v3/agents/{_HOTEL}", {"agent": {"vg_systemPrompt": prompt, "vg_temperature": 0.4}})
+    tool = ask(run, "GET", f"/v3/agents/{_HOTEL}/tools")["data"][0]["id"]
+    ask(run, "PATCH", f"/v3/tools/{tool}", {"tool": {"description": "Find free rooms, and their prices."}})
     for name, days in (("Nightly export", 30), ("Bot on the site", 365)):
         ask(run, "POST", "/v3/tokens", {"token": {"name": name, "expiresInSeconds": days * 86_400}})
     events = ["lead_captured", "conversation_state_changed"]
