@@ -34,7 +34,7 @@ class CredentialEntry(storage.Row):
 
     lifecycle = storage.Lifecycle(
         "{workspace}",
-        "credential#{kind}#{ULID} or credential#{kind}#{agent}#{ULID}",
+        "credential#{kind}#{ULID} or credential#{kind}#{owner}#{ULID}",
         owner="workspace",
         export="credential",
         erasure="no: contains only ids",
@@ -81,6 +81,7 @@ class CredentialRow(storage.AuthoredRow):
     # Only client sessions have these attributes (`sessions`).
     client_id = UnicodeAttribute(null=True)
     proof = UnicodeAttribute(null=True)
+    details = UnicodeAttribute(null=True)
     # Set while the workspace is suspended, so that a lookup needs no second read.
     suspended = BooleanAttribute(null=True)
 
@@ -177,11 +178,10 @@ def find_active(token_hash: str) -> CredentialRow | None:
     return row if row and row.is_active else None
 
 
-def list_active(workspace_id: str, kind: str, agent_id: str | None = None) -> list[CredentialRow]:
-    """Return a workspace's active credentials of a kind, oldest first. `agent_id` selects one agent's keys."""
-    beginning = _item(kind, agent_id, "") if agent_id else _item(kind, "")
-    entries = storage.query(CredentialEntry, workspace_id, CredentialEntry.item.startswith(beginning))
-    return _active(entries)
+def list_active(workspace_id: str, kind: str, owner: str = "", newest: int | None = None) -> list[CredentialRow]:
+    """Return the active credentials of a workspace, agent or client, oldest first, or the `newest`, newest first."""
+    beginning = CredentialEntry.item.startswith(_item(kind, owner, "") if owner else _item(kind, ""))
+    return _active(storage.query(CredentialEntry, workspace_id, beginning, limit=newest, newest_first=bool(newest)))
 
 
 def list_page(workspace_id: str, kind: str, after: str | None, limit: int) -> tuple[list[CredentialRow], str | None]:
@@ -281,12 +281,12 @@ def _mark(entry: CredentialEntry, action: Action) -> None:
 
 
 def _item(*parts: str) -> str:
-    """Return an entry's sort key: the kind, an agent key's agent, and the id. Entries sort by creation time."""
+    """Return an entry's sort key: the kind, the agent or client of a key or session, and the id, by creation time."""
     return storage.join_key(_ENTRY, *parts)
 
 
 def _entry(row: CredentialRow) -> CredentialEntry:
-    item = _item(row.kind, *([row.agent_id] if row.agent_id else []), row.credential_id)
+    item = _item(*filter(None, (row.kind, row.agent_id, row.client_id, row.credential_id)))
     return CredentialEntry(row.workspace, item, token_hash=row.token_hash, expires_at=row.expires_at)
 
 

@@ -6,7 +6,18 @@ from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.clients import store as clients
-from chalicelib.extensions.console import calls, fields, guard, pages, periods, session_store, sessions, settings
+from chalicelib.credentials import store
+from chalicelib.extensions.console import (
+    calls,
+    fields,
+    guard,
+    open_sessions,
+    pages,
+    periods,
+    session_store,
+    sessions,
+    settings,
+)
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
@@ -64,11 +75,22 @@ def save_password(session: Session) -> Response:
 
 @signed_in(sessions.ACCOUNT)
 def sign_out_everywhere(session: Session) -> Response:
-    """End all sessions of the person, including this one."""
-    client_id = _client_id(session)
+    """End all sessions of the person, including this one, or only the session whose id is in the form."""
+    client_id, ended = _client_id(session), guard.form().get("session")
+    if ended:
+        return _end(session, ended)
     commit_now(lambda: sessions.stage_sign_out(clients.read(session.workspace_id, client_id)))
     sessions.clear_cache()
     return pages.redirect(f"/{session.workspace_id}", _cookie(session, "", 0))
+
+
+def _end(session: Session, session_id: str) -> Response:
+    """End one of the person's own open sessions. Do nothing for any other id."""
+    for one in open_sessions.list_newest(session):
+        if one.row.credential_id == session_id:
+            store.revoke(one.row)
+    sessions.clear_cache()
+    return pages.saved(session.workspace_id, sessions.ACCOUNT, "session_ended")
 
 
 def _notifications(client: Document, sent: dict[str, str]) -> Document:
@@ -116,6 +138,7 @@ def _page(session: Session, error: errors.ApiError | None = None, values: dict[s
         is_notified=preferences.by_email(client),
         problem=recipients.problem(session.workspace_id, client_id, client) if client_id else None,
         saved=current_request.query_value("saved"),
+        open_sessions=open_sessions.list_newest(session),
         started_at=int(session.row.created_at),
         ends_at=session.row.ends_at,
     )

@@ -151,6 +151,11 @@ def address() -> str:
     return str(current_request.request().context.get("identity", {}).get("sourceIp", ""))
 
 
+def user_agent() -> str:
+    """Return the browser's `User-Agent` header."""
+    return str(current_request.request().headers.get("user-agent", ""))
+
+
 def language_of(session: Session | None) -> str:
     """Return a page's language: the person's, the organisation's or, without a session, the browser's.
 

@@ -22,6 +22,7 @@ from chalicelib import clock, errors, storage
 from chalicelib.clients.store import ClientRow
 from chalicelib.credentials import store, tokens
 from chalicelib.credentials.store import CredentialRow, NewCredential
+from chalicelib.extensions.console import open_sessions
 from chalicelib.ids import IDENTIFIER
 from chalicelib.organisations import store as organisations
 
@@ -59,11 +60,12 @@ class TooManyAttempts(errors.ApiError):
         self.retry_after = WINDOW - clock.seconds() % WINDOW  # in seconds
 
 
-def of_client(workspace_id: str, client_id: str, sign_in: Sequence[str | None]) -> NewCredential:
+def of_client(workspace_id: str, client_id: str, sign_in: Sequence[str | None], user_agent: str = "") -> NewCredential:
     """Return an unstored session for a client. It becomes invalid when a text in `sign_in` changes."""
     issued = store.prepare(workspace_id, tokens.SESSION, client_id, LIFETIME)
     issued.credential.client_id = client_id
     issued.credential.proof = proof(issued.token, sign_in)
+    issued.credential.details = open_sessions.seal(workspace_id, user_agent, sign_in)
     return issued
 
 

@@ -16,7 +16,7 @@ from chalicelib import clock, errors, ids, storage
 from chalicelib.clients import store as clients
 from chalicelib.credentials import store, tokens
 from chalicelib.credentials.store import CredentialRow, NewCredential
-from chalicelib.extensions.console import session_store
+from chalicelib.extensions.console import open_sessions, session_store
 from chalicelib.extensions.console.pages import NAVIGATION
 from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.http import auth
@@ -136,7 +136,7 @@ def current(request: Request, workspace_id: str) -> Session | None:
     return _as_viewed(request, session) if session and session.workspace_id == workspace_id else None
 
 
-def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> NewCredential:
+def sign_in(workspace_id: str, fields: Mapping[str, str], address: str, user_agent: str = "") -> NewCredential:
     """Store a session for the form's credentials: a workspace `key`, or the `email` and `password` of a client.
 
     `address` is the browser's IP address. If the workspace does not exist, write nothing. Raise WrongSignIn,
@@ -155,7 +155,7 @@ def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> NewCr
             issued = _sign_in_with_key(workspace_id, fields["key"])
         else:
             session_store.count_attempt(workspace_id, email, network)
-            issued = _sign_in_client(workspace_id, claim, fields.get("password", ""))
+            issued = _sign_in_client(workspace_id, claim, fields.get("password", ""), user_agent)
     except WrongSignIn:
         session_store.count_failure(network)
         raise
@@ -166,7 +166,7 @@ def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> NewCr
     return issued
 
 
-def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password: str) -> NewCredential:
+def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password: str, user_agent: str) -> NewCredential:
     """Return an unstored session for the client. Raise WrongSignIn.
 
     An unknown email causes the same requests as a known email. There is one exception: if an older data key encrypts
@@ -177,7 +177,7 @@ def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password:
     document = row.open() if row else {}
     if not _is_password(password, document) or row is None:
         raise WrongSignIn()
-    return session_store.of_client(workspace_id, row.client_id, session_store.sign_in_data(row, document))
+    return session_store.of_client(workspace_id, row.client_id, session_store.sign_in_data(row, document), user_agent)
 
 
 def _is_password(password: str, client: Document) -> bool:
@@ -226,7 +226,8 @@ def restart(session: Session, password: str) -> NewCredential | None:
     document = row.open()
     if not _is_password(password, document):
         return None
-    issued = session_store.of_client(row.workspace, row.client_id, session_store.sign_in_data(row, document))
+    sign_in_data, user_agent = session_store.sign_in_data(row, document), open_sessions.user_agent_of(session.row)
+    issued = session_store.of_client(row.workspace, row.client_id, sign_in_data, user_agent)
     with storage.unit_of_work():
         workspaces.stage_active(row.workspace)
         store.stage(issued)

@@ -58,7 +58,7 @@ def _sign_in(workspace: str) -> Response:
         return _sign_in_page(workspace, {}, errors.Forbidden("Open the sign-in page directly, then try again."))
     fields = guard.form()
     try:
-        issued = sessions.sign_in(workspace, fields, guard.address())
+        issued = sessions.sign_in(workspace, fields, guard.address(), guard.user_agent())
     except (sessions.WrongSignIn, session_store.TooManyAttempts) as error:
         return _sign_in_page(workspace, fields, error)
     # Without `next`, the workspace's page redirects to the first page that the person may open.

@@ -1,10 +1,11 @@
 """The profile page: a person changes only their own record and password, and ends only their own sessions."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from chalicelib.extensions.console import session_store, sessions
+from chalicelib.extensions.console import open_sessions, session_store, sessions
 from chalicelib.extensions.console.session_store import MAX_ATTEMPTS
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
@@ -134,6 +135,72 @@ def test_a_later_change_through_the_api_keeps_sessions_ended(signed_in: Browser,
     signed_in.submit(signed_in.open("/account"), "/account/sign-out", {})
     workspace_api.post("/v2/clients/bo", {"name": "Bo"})
     assert not is_signed_in(other)
+
+
+CHROME = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/131.0 Safari/537.36"
+SAFARI = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) Version/18.1 Safari/604.1"
+_OTHER = re.compile('name="session" value="([^"]*)"')
+
+
+def with_browser(browser: Browser, user_agent: str) -> Browser:
+    """Return another browser of the same person, which is signed in."""
+    other = browser.another()
+    other.post("", {"email": EMAIL, "password": PASSWORD}, **{"User-Agent": user_agent})
+    return other
+
+
+def test_the_sessions_are_listed_with_their_browsers(browser: Browser, workspace_api: Api) -> None:
+    first = with_browser(browser, CHROME)
+    other = with_browser(browser, SAFARI)
+    page = first.open("/account").text
+    assert "Chrome on Windows" in page and "Safari on iPhone" in page
+    assert (page.count(">This session<"), len(_OTHER.findall(page))) == (1, 1)
+    change_password(first)
+    page = first.open("/account").text
+    assert "Chrome on Windows" in page and "Safari" not in page and not _OTHER.findall(page)
+    assert not is_signed_in(other)
+
+
+def test_one_session_is_ended_and_the_others_stay(browser: Browser, workspace_api: Api) -> None:
+    first, second, third = (with_browser(browser, agent) for agent in (CHROME, SAFARI, "unknown"))
+    page = first.open("/account")
+    ids = _OTHER.findall(page.text)  # newest first
+    assert len(ids) == 2 and "Unknown browser" in page.text
+    ended = first.submit(page, "/account/sign-out", {"session": ids[1]})
+    assert "That session ends" in ended.text and len(_OTHER.findall(ended.text)) == 1
+    assert [is_signed_in(one) for one in (first, second, third)] == [True, False, True]
+
+
+def test_the_session_of_another_person_is_not_ended(signed_in: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo2", {"orgId": "acme", "email": "kim@acme.test", "dashboardPassword": PASSWORD})
+    kim, kims = signed_in.another(), signed_in.another()
+    for one in (kim, kims):
+        one.start_session(email="kim@acme.test", password=PASSWORD)
+    (session_id,) = _OTHER.findall(kim.open("/account").text)
+    page = signed_in.open("/account")
+    assert not _OTHER.findall(page.text)
+    signed_in.submit(page, "/account/sign-out", {"session": session_id})
+    assert is_signed_in(kims) and is_signed_in(signed_in)
+
+
+def test_a_hostile_browser_name_is_no_html_and_is_stored_truncated(browser: Browser, workspace_api: Api) -> None:
+    hostile = with_browser(browser, "<img src=x onerror=alert(1)>" * 400)
+    assert "<img" not in hostile.open("/account").text and "Unknown browser" in hostile.open("/account").text
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "names"),
+    [
+        (CHROME, ("Chrome", "Windows")),
+        (SAFARI, ("Safari", "iPhone")),
+        (f"{CHROME} Edg/131.0", ("Edge", "Windows")),
+        ("Mozilla/5.0 (Android 14; Mobile; rv:133.0) Gecko/133.0 Firefox/133.0", ("Firefox", "Android")),
+        ("Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) Version/17.6 Safari/605.1.15", ("Safari", "macOS")),
+        ("curl/8.0", ("", "")),
+    ],
+)
+def test_a_browser_has_a_name(user_agent: str, names: tuple[str, str]) -> None:
+    assert open_sessions.names_of(user_agent) == names
 
 
 def test_an_operator_has_no_profile(workspace: NewWorkspace, workspace_api: Api) -> None:
