@@ -1,13 +1,15 @@
 """The audit log, which lists the changes to records with their authors and changed members, and filters."""
 
+from functools import partial
+
 from chalice.app import Response
 
 from chalicelib import ids
-from chalicelib.extensions.console import calls, guard, periods, rights
-from chalicelib.extensions.console.calls import query_string
+from chalicelib.extensions.console import calls, filtered_lists, periods, rights
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
+from chalicelib.storage import Document
 
 _FIELDS = ("kind", "id", "by", "from", "to")
 _KINDS = ("agents", "tools", "clients", "orgs", "webhooks", "tokens", "keys")
@@ -18,26 +20,16 @@ _PAGE_SIZE = 50
 def list_changes(session: Session) -> Response:
     """List the changes that match the filters, newest first."""
     rights.require_operator(session)
-    query = {name: current_request.query_value(name) or "" for name in _FIELDS}
-    try:
-        since, until = periods.bounds_from_request()
-        sent = {"resource": _resource(query), "by": query["by"], "from": since, "to": until}
-        cursor, problem = current_request.query_value("cursor"), None
-        page = calls.get("/v3/history", {**sent, "limit": _PAGE_SIZE, "cursor": cursor})
-    except periods.InvalidPeriod as error:
-        page, problem = {"data": []}, error.field
-    following = page.get("nextCursor")
-    return guard.page(
-        session,
-        "audit.html",
-        "/settings",
-        400 if problem else 200,
-        changes=page["data"],
-        query=query,
-        problem=problem,
-        kinds=_KINDS,
-        following=query_string({**query, "cursor": following}) if following else None,
-    )
+    query = filtered_lists.query_from_request(_FIELDS)
+    return filtered_lists.page(session, "audit.html", "/settings", query, partial(_read, query), kinds=_KINDS)
+
+
+def _read(query: dict[str, str]) -> Document:
+    """Return the API's list of changes. Raise InvalidPeriod."""
+    since, until = periods.bounds_from_request()
+    sent = {"resource": _resource(query), "by": query["by"], "from": since, "to": until, "limit": _PAGE_SIZE}
+    answer: Document = calls.get("/v3/history", {**sent, "cursor": current_request.query_value("cursor")})
+    return answer
 
 
 def _resource(query: dict[str, str]) -> str:

@@ -1,6 +1,7 @@
 """The page of a lead, on which people correct it, and administrators delete it."""
 
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from chalice.app import Response
@@ -38,14 +39,14 @@ def _save(session: Session, agent_id: str, lead_id: str, sent: dict[str, str]) -
     lead, tag = _read(agent_id, lead_id)
     own = _fields(lead).fields
     values = fields.submitted_values(own, sent)
-    if sent.get("tag") != tag and (conflicts := settings.conflicts(fields.values(own, lead), values)):
-        return _page(session, lead, tag, values, conflicts=conflicts)
-    try:
+
+    def save() -> Response:
         if change := fields.change(own, lead, values):
             commit_now(lambda: calls.send("PATCH", _PATH, {"lead": change}, tag, lead_id=lead_id))
-    except errors.ApiError as error:
-        return _page(session, lead, tag, values, error=error)
-    return pages.saved(session.workspace_id, "/leads", "true")
+        return pages.saved(session.workspace_id, "/leads", "true")
+
+    show = partial(_page, session, lead, tag, values)
+    return settings.save_form(sent, tag, fields.values(own, lead), values, show, save)
 
 
 def _delete(session: Session, agent_id: str, lead_id: str) -> Response:

@@ -5,13 +5,11 @@ from collections.abc import Iterator
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
-from typing import Any
 
 from chalice.app import Response
 
 from chalicelib import errors, ids
-from chalicelib.extensions.console import guard, overview, pages, periods
-from chalicelib.extensions.console.calls import query_string
+from chalicelib.extensions.console import filtered_lists, overview, pages, periods
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request, files, parameters
@@ -31,25 +29,16 @@ _LEAST_PORTION = 5
 @signed_in("/leads")
 def list_leads(session: Session) -> Response:
     """List the leads of one agent or of all visible agents, newest first."""
-    query = {name: current_request.query_value(name) or "" for name in _FIELDS}
-    (titles, has_more), problem = overview.visible_agents(session), None
-    try:
-        leads, following = _page(session, titles, _query(titles))
-    except periods.InvalidPeriod as error:
-        leads, following, problem = [], None, error.field
-    return guard.page(
+    query, agents = filtered_lists.query_from_request(_FIELDS), overview.visible_agents(session)
+    return filtered_lists.page(
         session,
         "leads.html",
         "/leads",
-        400 if problem else 200,
-        titles=titles,
-        query=query,
-        problem=problem,
-        leads=leads,
-        following=query_string({**query, "cursor": following}) if following else None,
-        query_string=query_string(query),
+        query,
+        lambda: _page(session, agents.titles),
+        titles=agents.titles,
         export_limit=MAX_EXPORTED,
-        has_more_agents=has_more,
+        has_more_agents=agents.has_more,
         saved=current_request.query_value("saved"),
     )
 
@@ -79,11 +68,12 @@ def _cursor() -> str | None:
     return cursor or None
 
 
-def _page(session: Session, titles: dict[str, str], query: LeadQuery) -> tuple[list[Any], str | None]:
-    """Return one page of leads, and the next page's cursor."""
+def _page(session: Session, titles: dict[str, str]) -> Document:
+    """Return one page of leads, and the next page's cursor. Raise InvalidPeriod."""
+    query = _query(titles)
     examined = examine(_rows(session, titles, query), lambda row, lead: _listed(row, lead, query))
     records, position = take_bounded(examined, PAGE_SIZE)
-    return [json.loads(record) for record in records], position
+    return {"data": [json.loads(record) for record in records], "nextCursor": position}
 
 
 def _all(session: Session, titles: dict[str, str], query: LeadQuery) -> Iterator[Document]:

@@ -1,6 +1,7 @@
 """The people pages, on which administrators add and change an organisation's clients."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from chalice.app import Response
@@ -80,13 +81,13 @@ def save_client(session: Session, org_id: str, client_id: str) -> Response:
     if action := _ACTIONS.get(sent.get("action", "")):
         return action(session, client, tag)
     values = _submitted_values(client, sent)
-    if sent.get("tag") != tag and (conflicts := settings.conflicts(_values(client), values)):
-        return _page(session, org_id, client, tag, values, conflicts=conflicts)
-    try:
+
+    def save() -> Response:
         _save(session, client, _change(client, values, sent, session), tag)
-    except errors.ApiError as error:
-        return _page(session, org_id, client, tag, values, error=error)
-    return _to_organisation(session, org_id)
+        return _to_organisation(session, org_id)
+
+    show = partial(_page, session, org_id, client, tag, values)
+    return settings.save_form(sent, tag, _values(client), values, show, save)
 
 
 def _read(session: Session, org_id: str, client_id: str) -> tuple[Document, str]:

@@ -5,8 +5,9 @@ administrator's permissions before each operation: they may change only their or
 members in their forms.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from chalice.app import Response
@@ -51,6 +52,26 @@ def conflicts(before: dict[str, Any], values: dict[str, Any]) -> differences.Dif
     return differences.between({name: value for name, value in before.items() if name in values}, values)
 
 
+def save_form(
+    sent: dict[str, str],
+    tag: str,
+    stored: dict[str, Any],
+    values: dict[str, Any],
+    show: Callable[..., Response],
+    save: Callable[[], Response],
+) -> Response:
+    """Return the response of `save`, or show the form again with its conflicts or its error.
+
+    If the record's entity tag is not the form's, `stored` and `values` are compared: the stored and submitted values.
+    """
+    if sent.get("tag") != tag and (changes := conflicts(stored, values)):
+        return show(conflicts=changes)
+    try:
+        return save()
+    except errors.ApiError as error:
+        return show(error=error)
+
+
 @signed_in("/settings")
 def read_organisation(session: Session, org_id: str) -> Response:
     """Show an organisation's form and its people."""
@@ -68,15 +89,15 @@ def save_organisation(session: Session, org_id: str) -> Response:
         raise errors.Forbidden("Only the operator of the service can change your organisation.")
     sent, own = guard.form(), _fields(session, organisation).fields
     values = fields.submitted_values(own, sent)
-    if sent.get("tag") != tag and (changes := conflicts(fields.values(own, organisation), values)):
-        return _page(session, organisation, tag, values, conflicts=changes)
-    try:
+
+    def save() -> Response:
         answer = _save(org_id, organisation, fields.change(own, organisation, values), tag)
-    except errors.ApiError as error:
-        return _page(session, organisation, tag, values, error=error)
-    # The API warns about missing agents.
-    saved = "unknown_agents" if answer.get("warnings") else "saved"
-    return pages.saved(session.workspace_id, f"/settings/orgs/{org_id}", saved)
+        # The API warns about missing agents.
+        saved = "unknown_agents" if answer.get("warnings") else "saved"
+        return pages.saved(session.workspace_id, f"/settings/orgs/{org_id}", saved)
+
+    show = partial(_page, session, organisation, tag, values)
+    return save_form(sent, tag, fields.values(own, organisation), values, show, save)
 
 
 @signed_in("/settings")

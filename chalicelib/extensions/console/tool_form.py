@@ -1,6 +1,7 @@
 """The form in which operators create, change and delete a tool: its request and its parameters."""
 
 import re
+from functools import partial
 from typing import Any, NamedTuple
 
 from chalice.app import Response
@@ -78,14 +79,13 @@ def save_tool(session: Session, agent_id: str, tool_id: str) -> Response:
         return _delete(session, agent_id, tool_id)
     page = _read(agent_id, tool_id)
     values = _submitted_values(page, sent)
-    if sent.get("tag") != page.tag and (conflicts := settings.conflicts(_values(page), values)):
-        return _page(session, page, values, conflicts=conflicts)
-    try:
+
+    def save() -> Response:
         if change := _change(page, values):
             commit_now(lambda: calls.send("PATCH", _PATH, {"tool": change}, page.tag, tool_id=tool_id))
-    except errors.ApiError as error:
-        return _page(session, page, values, error=error)
-    return _to_agent(session, agent_id, "tool")
+        return _to_agent(session, agent_id, "tool")
+
+    return settings.save_form(sent, page.tag, _values(page), values, partial(_page, session, page, values), save)
 
 
 def _delete(session: Session, agent_id: str, tool_id: str) -> Response:

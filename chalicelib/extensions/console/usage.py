@@ -1,20 +1,19 @@
 """The usage page, which shows each agent's counts in a period for billing, and its CSV file."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from chalice.app import Response
 
 from chalicelib import clock, errors
-from chalicelib.extensions.console import calls, guard, overview, pages, periods, rights
-from chalicelib.extensions.console.calls import query_string
+from chalicelib.extensions.console import calls, filtered_lists, overview, pages, periods, rights
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request, files
 from chalicelib.storage import Document
 
 _COUNTS = ("conversations", "messages", "interactions", "deliveries", "leads")
-_FIELDS = ("from", "to")
 # The maximum number of pages of 20 agents in a file. Each agent costs two requests.
 _MAX_PAGES = 10
 _LAST_DAYS = 30
@@ -24,27 +23,10 @@ _LAST_DAYS = 30
 def read_usage(session: Session) -> Response:
     """Show each agent's totals in a period of UTC days, by default the last 30 days."""
     rights.require_operator(session)
-    query, cursor = _query(), current_request.query_value("cursor")
-    try:
-        page, problem = _page(cursor), None
-    except periods.InvalidPeriod as error:
-        page, problem = {"data": []}, error.field
-    following = page.get("nextCursor")
-    return guard.page(
-        session,
-        "usage.html",
-        "/settings",
-        400 if problem else 200,
-        agents=page["data"],
-        titles=overview.visible_agents(session).titles,
-        counts=_COUNTS,
-        query=query,
-        problem=problem,
-        last_days=_LAST_DAYS,
-        counted_until=page.get("countedUntil"),
-        query_string=query_string(query),
-        following=query_string({**query, "cursor": following}) if following else None,
-    )
+    query = filtered_lists.query_from_request(("from", "to"))
+    read = partial(_page, current_request.query_value("cursor"))
+    values = {"titles": overview.visible_agents(session).titles, "counts": _COUNTS, "last_days": _LAST_DAYS}
+    return filtered_lists.page(session, "usage.html", "/settings", query, read, **values)
 
 
 @signed_in("/settings")
@@ -54,10 +36,6 @@ def download(session: Session) -> Response:
     lines = [files.csv_line(cells) for record in _records() for cells in _rows(record)]
     text = files.heading(files.CSV, ("agentId", "day", *_COUNTS)) + "".join(lines)
     return pages.download("usage.csv", files.MEDIA[files.CSV], text)
-
-
-def _query() -> dict[str, str]:
-    return {name: current_request.query_value(name) or "" for name in _FIELDS}
 
 
 def _page(cursor: str | None) -> Any:

@@ -1,5 +1,6 @@
 """The page on which operators change the workspace: its name, and how long conversations are kept."""
 
+from functools import partial
 from typing import Any
 
 from chalice.app import Response
@@ -31,13 +32,13 @@ def save_workspace(session: Session) -> Response:
     rights.require_operator(session)
     (workspace, tag), sent = calls.read(_PATH), guard.form()
     values = fields.submitted_values(_FIELDS, sent)
-    if sent.get("tag") != tag and (conflicts := settings.conflicts(fields.values(_FIELDS, workspace), values)):
-        return _page(session, workspace, tag, values, conflicts=conflicts)
-    try:
+
+    def save() -> Response:
         commit_now(lambda: _save(session, workspace, fields.change(_FIELDS, workspace, values), tag, sent))
-    except errors.ApiError as error:
-        return _page(session, workspace, tag, values, error=error)
-    return pages.saved(session.workspace_id, "/settings", "true")
+        return pages.saved(session.workspace_id, "/settings", "true")
+
+    show = partial(_page, session, workspace, tag, values)
+    return settings.save_form(sent, tag, fields.values(_FIELDS, workspace), values, show, save)
 
 
 def _save(session: Session, workspace: Document, change: Document, tag: str, sent: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from selenium.webdriver import Chrome
 
 from tests.browser import chromium
-from tests.extensions.console.in_browser.person import PASSWORD, ask
+from tests.extensions.console.in_browser.person import LIVE, PASSWORD, Person, ask, converse
 from tests.reliability import runs
 from tests.reliability.runs import Run
 
@@ -31,3 +31,16 @@ def browsers() -> Iterator[tuple[Chrome, Chrome]]:
     """Start two browsers."""
     with chromium.started() as first, chromium.started() as second:
         yield first, second
+
+
+@pytest.fixture
+def person(browsers: tuple[Chrome, Chrome], run: Run) -> Iterator[Person]:
+    """Open a conversation page. Fail if the browser reports an error during the test."""
+    converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, [{"mid": "1", "item": {"text": "Hello"}}])
+    person = Person(browsers[0], run)
+    person.be_signed_in()
+    person.open(LIVE)
+    person.sees("Hello")
+    yield person
+    person.be_offline(False)
+    assert [one for one in person.log() if "ERR_INTERNET_DISCONNECTED" not in one] == []

@@ -19,6 +19,11 @@ from tests.reliability.runs import Run
 SECONDS = 15
 EMAIL, PASSWORD = "bo@acme.test", "correct horse"
 WIDE, NARROW = (1400, 900), (390, 844)
+LIVE = "/convos/support/live"  # the page that the fixture `person` opens
+_HIDE = """
+Object.defineProperty(document, "hidden", {value: arguments[0], configurable: true});
+document.dispatchEvent(new Event("visibilitychange"));
+"""
 
 
 class Person:
@@ -34,6 +39,16 @@ class Person:
         self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not value})
         self.driver.get("data:text/html,<script>document.title = 'runs'</script>")
         assert self.driver.title == ("runs" if value else "")
+
+    def hide(self, value: bool) -> None:
+        """Hide or show the page."""
+        self.driver.execute_script(_HIDE, value)
+
+    def be_offline(self, value: bool) -> None:
+        """Disconnect the browser from the network, or connect it again."""
+        conditions = {"offline": value, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        self.driver.execute_cdp_cmd("Network.enable", {})
+        self.driver.execute_cdp_cmd("Network.emulateNetworkConditions", conditions)
 
     def prefer(self, scheme: str) -> None:
         """Set the preferred colour scheme, `light` or `dark`."""

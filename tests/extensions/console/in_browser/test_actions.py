@@ -135,3 +135,19 @@ def test_a_person_downloads_a_file_with_the_session(name: str, person: Person) -
     disposition, text = person.driver.execute_script(read, link)
     assert disposition == f'attachment; filename="{name}.csv"'
     assert text.startswith({"analytics": "from,", "leads": "id,"}[name])
+
+
+def test_a_person_changes_and_deletes_a_reply(person: Person, run: Run) -> None:
+    reply = {"from": "bot", "item": {"text": "A tpyo", "sender": "Bo de Vries"}}
+    ask(run, "POST", "/v3/agents/support/convos/ann/messages", {"messages": [reply]})
+    person.open("/convos/support/ann")
+    person.leave(person.find(".edit"))
+    person.fill("text", "A typo")
+    person.press("Save")
+    person.sees("The message has been changed.")
+    assert person.find(".turn.person .said").text == "A typo"
+    person.leave(person.find(".edit"))
+    person.find("main summary").click()
+    person.press("Delete this message")
+    person.sees("The message has been deleted.")
+    assert "A typo" not in person.text()

@@ -2,8 +2,6 @@
 
 import sys
 import time
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from selenium.webdriver import Chrome
@@ -11,19 +9,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.browser import chromium, silent_hour
-from tests.extensions.console.in_browser.person import PASSWORD, Person, ask, converse
+from tests.extensions.console.in_browser.person import LIVE, PASSWORD, Person, ask, converse
 from tests.reliability.runs import Run
 
-CONVO, API = "/convos/support/live", "/v3/agents/support/convos/live"
-# The maximum number of requests in a silent hour. A conversation page updates its list and its transcript.
-LIST, NUMBER = 90, 50
-SILENT_HOUR = {"/overview": NUMBER, "/convos": LIST, "/convos?tab=all": NUMBER, CONVO: silent_hour.MOST + LIST}
-# Hide or show the page.
-_HIDE = """
-Object.defineProperty(document, "hidden", {value: arguments[0], configurable: true});
-document.dispatchEvent(new Event("visibilitychange"));
-"""
+API = "/v3/agents/support/convos/live"
 _COUNT_REQUESTS = """
 const real = window.fetch;
 window.requests = 0;
@@ -44,23 +33,6 @@ window.fetch = async (...given) => {
 _DRAFTS = """
 return Object.entries(localStorage).filter(([key]) => key.startsWith("cams-draft:")).map(([, draft]) => draft);
 """
-
-
-@pytest.fixture
-def person(browsers: tuple[Chrome, Chrome], run: Run) -> Iterator[Person]:
-    """Open a conversation page. Fail if the browser reports an error during the test."""
-    converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, [{"mid": "1", "item": {"text": "Hello"}}])
-    person = Person(browsers[0], run)
-    person.be_signed_in()
-    person.open(CONVO)
-    person.sees("Hello")
-    yield person
-    person.driver.execute_cdp_cmd("Network.emulateNetworkConditions", network(is_offline=False))
-    assert [one for one in person.log() if "ERR_INTERNET_DISCONNECTED" not in one] == []
-
-
-def network(*, is_offline: bool) -> dict[str, Any]:
-    return {"offline": is_offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
 
 
 def write(run: Run, text: str) -> None:
@@ -186,13 +158,13 @@ def test_a_change_of_the_state_appears(person: Person, run: Run) -> None:
 def test_a_draft_stays_until_it_is_sent_or_the_person_signs_out(person: Person, run: Run) -> None:
     person.fill("text", "half a reply")
     person.open("/overview")
-    person.open(CONVO)
+    person.open(LIVE)
     assert draft(person) == "half a reply"
     person.press("Pass back to the AI")
     assert (draft(person), person.find("#text").get_property("defaultValue")) == ("half a reply", "")
     person.find("#text").send_keys(Keys.CONTROL, Keys.ENTER)
     person.sees("Bo de Vries took over")
-    person.open(CONVO)
+    person.open(LIVE)
     assert (draft(person), stored(run)) == ("", ["half a reply", "Hello"])
     person.fill("text", "another")
     assert person.driver.execute_script(_DRAFTS) == ["another"]
@@ -213,7 +185,7 @@ def test_times_are_in_the_time_zone_of_the_browser(person: Person, run: Run) -> 
     messages = [{"ts": noon + hours * 3600, "item": {"text": "Hello"}} for hours in (0, 2, 4)]
     converse(run, "live", {"userName": "Ann"}, messages)
     person.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Tokyo"})
-    person.open(CONVO)
+    person.open(LIVE)
     script = "return [...document.querySelectorAll('.turns time')].map((time) => time.textContent)"
     texts = person.driver.execute_script(script)
     person.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
@@ -247,24 +219,23 @@ def test_what_a_person_sees_stays_in_its_place(selector: str, person: Person, ru
 
 
 def test_a_hidden_page_sends_no_request_and_catches_up_at_once(person: Person, run: Run) -> None:
-    person.driver.execute_script(_HIDE, True)
+    person.hide(True)
     time.sleep(0.5)  # for a request that has begun
     person.driver.execute_script(_COUNT_REQUESTS)
     write(run, "Are you there?")
     time.sleep(4)  # more than two polling intervals
     assert (person.driver.execute_script("return window.requests"), turns(person)) == (0, ["Hello"])
-    person.driver.execute_script(_HIDE, False)
+    person.hide(False)
     assert person.driver.execute_script("return window.requests") == 1
     person.sees("Are you there?")
 
 
 def test_a_reply_without_a_connection_is_kept_and_sent_once(person: Person, run: Run) -> None:
-    person.driver.execute_cdp_cmd("Network.enable", {})
-    person.driver.execute_cdp_cmd("Network.emulateNetworkConditions", network(is_offline=True))
+    person.be_offline(True)
     send(person, "I am looking at it")
     notice(person, "The connection is lost. Trying again … Your text is kept.")
     assert draft(person) == "I am looking at it"
-    person.driver.execute_cdp_cmd("Network.emulateNetworkConditions", network(is_offline=False))
+    person.be_offline(False)
     notice(person, "")
     assert (draft(person), turns(person)) == ("", ["Hello", "I am looking at it"])
     assert stored(run) == ["I am looking at it", "Hello"]
@@ -284,7 +255,7 @@ def test_an_unavailable_service_is_asked_after_the_time_that_it_names(person: Pe
     begun = time.monotonic()
     send(person, "I am looking at it")
     notice(person, "The service is busy. Trying again … Your text is kept.")
-    person.driver.execute_script(_HIDE, False)  # the person returns to the page too early
+    person.hide(False)  # the person returns to the page too early
     notice(person, "")
     assert time.monotonic() - begun > 4
     assert (draft(person), stored(run)) == ("", ["I am looking at it", "Hello"])
@@ -306,7 +277,7 @@ def test_an_expired_session_keeps_the_text_until_the_person_has_signed_in(person
     person.press("Sign in")
     person.driver.close()
     person.driver.switch_to.window(page)
-    person.driver.execute_script(_HIDE, False)
+    person.hide(False)
     notice(person, "")
     WebDriverWait(person.driver, 15, 0.05).until(lambda _: turns(person) == ["Hello", "I am looking at it"])
     assert draft(person) == ""
@@ -325,82 +296,3 @@ def test_a_rejected_reply_is_sent_as_a_form_whose_page_explains_the_error(person
 def test_a_deleted_conversation_stops_the_updates(person: Person, run: Run) -> None:
     ask(run, "DELETE", API)
     notice(person, "This conversation is no longer available.")
-
-
-def test_the_list_and_the_number_in_the_title_follow_the_inbox(person: Person, run: Run) -> None:
-    person.open("/convos")
-    waiting = int(person.find("[data-waiting]").text)
-    converse(run, "new", {"userName": "Nora New", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
-    person.sees("Nora New")
-    assert person.driver.title == f"({waiting + 1}) Conversations"
-    assert person.find("[data-waiting]").text == person.find(".tabs .count").text == str(waiting + 1)
-    assert person.find(".inbox time").text == "now" and person.find(".inbox time").get_attribute("title")
-    ask(run, "PATCH", "/v3/agents/support/convos/new", {"conversation": {"state": "ended_chat"}})
-
-
-def test_chosen_rows_stay_chosen_when_the_list_changes(person: Person, run: Run) -> None:
-    person.open("/convos")
-    assert not person.find(".bar").is_displayed()
-    person.find(".pick input").click()
-    assert person.find(".bar").is_displayed() and person.find(".bar output").text == "1"
-    name = person.find(".pick input").get_attribute("name")
-    converse(run, "more", {"userName": "Nora More", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
-    person.sees("Nora More")
-    checked = person.driver.find_elements(By.CSS_SELECTOR, ".pick :checked")
-    assert [box.get_attribute("name") for box in checked] == [name]
-    person.find(".all input").click()
-    person.fill("tags", "seen")
-    person.press("Add tags")
-    person.sees("Conversations tagged:")
-    assert "seen" in ask(run, "GET", "/v3/agents/support/convos/more")["data"]["tags"]
-    ask(run, "PATCH", "/v3/agents/support/convos/more", {"conversation": {"state": "ended_chat"}})
-
-
-def test_keys_move_through_the_list_and_do_nothing_in_a_field(person: Person, run: Run) -> None:
-    converse(run, "next", {"userName": "Nora Next", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
-    person.open("/convos")
-    names = [one.text for one in person.driver.find_elements(By.CSS_SELECTOR, ".inbox strong")]
-
-    def press(keys: str) -> str:
-        person.driver.switch_to.active_element.send_keys(keys)
-        return str(person.driver.execute_script("return document.activeElement.querySelector('strong')?.innerText"))
-
-    assert [press(key) for key in "jjkk"] == [names[0], names[1], names[0], names[0]]
-    press("?")
-    assert person.find("dialog").is_displayed()
-    press("j" + Keys.ESCAPE)
-    assert not person.find("dialog").is_displayed()
-    press("/")
-    press("jk?")
-    assert person.find("#q").get_attribute("value") == "jk?" and not person.find("dialog").is_displayed()
-    person.find("#q").clear()
-    person.open("/convos/support/next")
-    person.find("body").send_keys("e")
-    assert person.driver.switch_to.active_element.get_attribute("value") == "end"
-    person.leave(person.driver.switch_to.active_element)
-    person.sees("The conversation has ended.")
-
-
-@pytest.mark.parametrize(("path", "most"), SILENT_HOUR.items())
-def test_a_page_sends_few_requests_in_a_silent_hour(path: str, most: int, run: Run) -> None:
-    converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
-    with chromium.started() as driver:
-        person = Person(driver, run)
-        person.be_signed_in()
-        requests = silent_hour.count_requests(driver, person.home + path)
-        person.find("[data-waiting]")
-    sys.stdout.write(f"The page {path} sends {requests} requests in a silent hour.\n")
-    assert requests <= most
-
-
-def test_a_hidden_page_does_not_ask_for_the_list(person: Person) -> None:
-    person.open("/convos")
-    count = "const { prototype } = XMLHttpRequest, { send } = prototype; window.requests = 0;"
-    count += "prototype.send = function () { window.requests += 1; return send.call(this); }"
-    person.driver.execute_script(count)
-    person.driver.execute_script(_HIDE, True)
-    time.sleep(6)
-    assert person.driver.execute_script("return window.requests") == 0
-    person.driver.execute_script(_HIDE, False)
-    wait = WebDriverWait(person.driver, 2, 0.05)
-    wait.until(lambda driver: driver.execute_script("return window.requests") == 1)

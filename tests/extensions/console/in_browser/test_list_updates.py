@@ -1,0 +1,96 @@
+"""The list of conversations is updated live, with its numbers, chosen rows and keys, and asks seldom."""
+
+import sys
+import time
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests.browser import chromium, silent_hour
+from tests.extensions.console.in_browser.person import LIVE, Person, ask, converse
+from tests.reliability.runs import Run
+
+# The maximum number of requests in a silent hour. A conversation page updates its list and its transcript.
+LIST, NUMBER = 90, 50
+SILENT_HOUR = {"/overview": NUMBER, "/convos": LIST, "/convos?tab=all": NUMBER, LIVE: silent_hour.MOST + LIST}
+
+
+def test_the_list_and_the_number_in_the_title_follow_the_inbox(person: Person, run: Run) -> None:
+    person.open("/convos")
+    waiting = int(person.find("[data-waiting]").text)
+    converse(run, "new", {"userName": "Nora New", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    person.sees("Nora New")
+    assert person.driver.title == f"({waiting + 1}) Conversations"
+    assert person.find("[data-waiting]").text == person.find(".tabs .count").text == str(waiting + 1)
+    assert person.find(".inbox time").text == "now" and person.find(".inbox time").get_attribute("title")
+    ask(run, "PATCH", "/v3/agents/support/convos/new", {"conversation": {"state": "ended_chat"}})
+
+
+def test_chosen_rows_stay_chosen_when_the_list_changes(person: Person, run: Run) -> None:
+    person.open("/convos")
+    assert not person.find(".bar").is_displayed()
+    person.find(".pick input").click()
+    assert person.find(".bar").is_displayed() and person.find(".bar output").text == "1"
+    name = person.find(".pick input").get_attribute("name")
+    converse(run, "more", {"userName": "Nora More", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    person.sees("Nora More")
+    checked = person.driver.find_elements(By.CSS_SELECTOR, ".pick :checked")
+    assert [box.get_attribute("name") for box in checked] == [name]
+    person.find(".all input").click()
+    person.fill("tags", "seen")
+    person.press("Add tags")
+    person.sees("Conversations tagged:")
+    assert "seen" in ask(run, "GET", "/v3/agents/support/convos/more")["data"]["tags"]
+    ask(run, "PATCH", "/v3/agents/support/convos/more", {"conversation": {"state": "ended_chat"}})
+
+
+def test_keys_move_through_the_list_and_do_nothing_in_a_field(person: Person, run: Run) -> None:
+    converse(run, "next", {"userName": "Nora Next", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    person.open("/convos")
+    names = [one.text for one in person.driver.find_elements(By.CSS_SELECTOR, ".inbox strong")]
+
+    def press(keys: str) -> str:
+        person.driver.switch_to.active_element.send_keys(keys)
+        return str(person.driver.execute_script("return document.activeElement.querySelector('strong')?.innerText"))
+
+    assert [press(key) for key in "jjkk"] == [names[0], names[1], names[0], names[0]]
+    press("?")
+    assert person.find("dialog").is_displayed()
+    press("j" + Keys.ESCAPE)
+    assert not person.find("dialog").is_displayed()
+    press("/")
+    press("jk?")
+    assert person.find("#q").get_attribute("value") == "jk?" and not person.find("dialog").is_displayed()
+    person.find("#q").clear()
+    person.open("/convos/support/next")
+    person.find("body").send_keys("e")
+    assert person.driver.switch_to.active_element.get_attribute("value") == "end"
+    person.leave(person.driver.switch_to.active_element)
+    person.sees("The conversation has ended.")
+
+
+@pytest.mark.parametrize(("path", "most"), SILENT_HOUR.items())
+def test_a_page_sends_few_requests_in_a_silent_hour(path: str, most: int, run: Run) -> None:
+    converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    with chromium.started() as driver:
+        person = Person(driver, run)
+        person.be_signed_in()
+        requests = silent_hour.count_requests(driver, person.home + path)
+        person.find("[data-waiting]")
+    sys.stdout.write(f"The page {path} sends {requests} requests in a silent hour.\n")
+    assert requests <= most
+
+
+def test_a_hidden_page_does_not_ask_for_the_list(person: Person) -> None:
+    person.open("/convos")
+    count = "const { prototype } = XMLHttpRequest, { send } = prototype; window.requests = 0;"
+    count += "prototype.send = function () { window.requests += 1; return send.call(this); }"
+    person.driver.execute_script(count)
+    person.hide(True)
+    time.sleep(6)
+    assert person.driver.execute_script("return window.requests") == 0
+    person.hide(False)
+    wait = WebDriverWait(person.driver, 2, 0.05)
+    wait.until(lambda driver: driver.execute_script("return window.requests") == 1)
