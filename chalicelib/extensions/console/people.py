@@ -32,7 +32,7 @@ _PATH = "/v2/clients/{client_id}"
 _FIELDS = (Field("name", TEXT), Field("email", TEXT))
 # Clients cannot change their own permissions, because the last administrator could lock out the organisation.
 _RIGHTS = (Field("isOrgAdmin", FLAG), Field("disabled", FLAG))
-_NOTIFY, _PASSWORD, _ACCESS = "notify", "dashboardPassword", "canAccess"
+_NOTIFY, _PASSWORD, _CURRENT, _ACCESS = "notify", "dashboardPassword", "currentPassword", "canAccess"
 # The members without which a client cannot sign in.
 _SIGN_IN = ("email", _PASSWORD)
 REMOVE, INVITE, VIEW = "remove", "invite", "view"
@@ -83,7 +83,9 @@ def save_client(session: Session, org_id: str, client_id: str) -> Response:
     values = _submitted_values(client, sent)
 
     def save() -> Response:
-        _save(session, client, _change(client, values, sent, session), tag)
+        change = _change(client, values, sent, session)
+        _require_password(session, client, change, sent)
+        _save(session, client, change, tag)
         return _to_organisation(session, org_id)
 
     show = partial(_page, session, org_id, client, tag, values)
@@ -113,6 +115,18 @@ def _save(session: Session, client: Document, change: Document, tag: str) -> Non
     if change.get("disabled"):
         commit_now(lambda: sessions.stage_sign_out(clients.read(session.workspace_id, client["ID"])))
     sessions.clear_cache()
+
+
+def _require_password(session: Session, client: Document, change: Document, sent: dict[str, str]) -> None:
+    """Check the current password if the person changes their own email, with which they could then reset the password.
+
+    A wrong password counts as a failed sign-in. Raise Invalid and TooManyAttempts.
+    """
+    if not (_is_own(session, client) and "email" in change):
+        return
+    stored = clients.read(session.workspace_id, client["ID"]).open()
+    if not sessions.check_password(session.workspace_id, stored, sent.get(_CURRENT, ""), guard.address()):
+        raise guard.form_error(session, _CURRENT)
 
 
 def _remove(session: Session, client: Document, tag: str) -> Response:

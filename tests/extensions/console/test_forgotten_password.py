@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from chalicelib.extensions.console import session_store, sessions
-from chalicelib.extensions.console.notifications import mail
+from chalicelib.extensions.console.notifications import allowance, mail
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.capacity import metered
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
-from tests.extensions.console.mailing import BO, Crash, Mailing, text_of
+from tests.extensions.console.mailing import BO, Crash, Mailing, request_person, text_of
 from tests.moto_tables import items, snapshot
 
 NEW = "battery staple"
@@ -99,6 +99,21 @@ def test_a_person_gets_one_link_in_five_minutes(browser: Browser, link: str, mai
         request_link(browser)
     mailing.run(session_store.WINDOW - 10)
     assert links(mailing) == [link] and browser.open(link).status == 200
+
+
+def test_links_have_an_allowance_of_their_own(
+    browser: Browser, mailing: Mailing, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(allowance, "MAX_LINKS", 1)
+    kim = {"orgId": "acme", "email": "kim@acme.test", "dashboardPassword": PASSWORD}
+    assert workspace_api.post("/v2/clients/kim", kim).status == 200
+    for email in (BO, "kim@acme.test"):
+        request_link(browser, email)
+        mailing.run(1)
+    assert mailing.recipients == [BO]
+    request_person(workspace_api, "ann")
+    mailing.happen()
+    assert mailing.recipients == [BO, BO] and "waiting" in mailing.mails[1]["Subject"]
 
 
 def test_another_site_can_neither_request_a_link_nor_use_it(browser: Browser, link: str, mailing: Mailing) -> None:

@@ -171,7 +171,7 @@ def test_a_mail_that_ses_does_not_accept_is_sent_later(
 def test_the_daily_allowance_limits_invitations(
     operator: Browser, mailing: Mailing, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime
 ) -> None:
-    monkeypatch.setattr(allowance, "MAX_MAILS", 1)
+    monkeypatch.setattr(allowance, "MAX_LINKS", 1)
     pass_time(-clock.seconds() % 3_600)  # a full hour, so that both emails are sent on one day
     for email in ("ann@acme.test", "eve@acme.test"):
         invite(operator, email=email)

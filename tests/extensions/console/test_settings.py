@@ -202,6 +202,17 @@ def test_nobody_changes_their_own_rights(admin: Browser, workspace_api: Api) -> 
     assert "canAccess" not in found
 
 
+def test_a_new_own_email_needs_the_current_password(admin: Browser, workspace_api: Api) -> None:
+    page, changed = admin.open(BO), {"name": "Bo", "email": "bo@new.test"}
+    before = client(workspace_api, "bo")
+    for wrong in ({}, {"currentPassword": "wrong"}):
+        answer = admin.submit(page, "/clients/bo", {**changed, **wrong})
+        assert (answer.status, 'id="wrong-currentPassword"' in answer.text) == (400, True)
+        assert client(workspace_api, "bo") == before
+    admin.submit(page, "/clients/bo", {**changed, "currentPassword": PASSWORD})
+    assert client(workspace_api, "bo")["email"] == "bo@new.test"
+
+
 def test_an_administrator_gives_only_pages_that_they_have(admin: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/clients/bo", {"canAccess": ["/convos", "/settings"]})
     workspace_api.post("/v2/clients/kim", {"email": "kim@acme.test", "canAccess": []})

@@ -47,8 +47,8 @@ def _send(row: ClientRow, client: Document, purpose: str) -> None:
         session_store.count_link(workspace_id, row.client_id, purpose)
     except session_store.TooManyAttempts:
         return
-    if not allowance.take(workspace_id):
-        _log.warning("A workspace has used up its daily email allowance, so a link was not sent: %s", workspace_id)
+    if not allowance.take(workspace_id, purpose):
+        _log.warning("A workspace has used up its daily allowance of links, so a link was not sent: %s", workspace_id)
         return
     with storage.unit_of_work():
         token = one_time_links.stage(row, purpose)
@@ -57,7 +57,7 @@ def _send(row: ClientRow, client: Document, purpose: str) -> None:
     except mail.Refused:
         _log.exception("SES rejected an email with a link; it will not be sent again")
     except mail.NotSent:
-        allowance.give_back(workspace_id)
+        allowance.give_back(workspace_id, purpose)
         raise
 
 
