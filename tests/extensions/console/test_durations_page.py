@@ -64,7 +64,7 @@ def test_tiles_and_charts_show_durations(signed_in: Browser) -> None:
     cells = re.findall(r'<td class="figure">([^<]*)</td>', table)
     assert sorted({*cells}) == ["2 min", "4 min", "–"]
     (drawing,) = re.findall(r"<h2>Time to first answer</h2>(.*?)</svg>", page, re.DOTALL)
-    assert re.findall(r'text-anchor="end">([^<]*)<', drawing) == ["20 min", "15 min", "10 min", "5 min", "0 s"]
+    assert re.findall(r'text-anchor="end">([^<]*)<', drawing) == ["8 min", "6 min", "4 min", "2 min", "0 s"]
 
 
 def test_durations_are_in_the_language_and_by_value(signed_in: Browser, workspace_api: Api) -> None:
