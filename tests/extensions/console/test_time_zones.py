@@ -55,9 +55,9 @@ def test_times_are_in_the_zone_of_the_person_or_the_organisation_or_utc(signed_i
 
 def test_only_the_zone_of_the_person_replaces_that_of_the_browser(signed_in: Browser, workspace_api: Api) -> None:
     change(workspace_api, "/v2/orgs/acme", timezone=TOKYO)
-    assert "data-zone" not in signed_in.open("/account").text
+    assert "data-time-zone" not in signed_in.open("/account").text
     change(workspace_api, "/v2/clients/bo", timezone=NEW_YORK)
-    assert f'<html lang="en" data-zone="{NEW_YORK}">' in signed_in.open("/account").text
+    assert f'<html lang="en" data-time-zone="{NEW_YORK}">' in signed_in.open("/account").text
 
 
 def test_pages_are_in_the_language_of_the_person(signed_in: Browser, workspace_api: Api) -> None:
@@ -86,7 +86,7 @@ def test_a_person_chooses_a_language_and_a_zone(signed_in: Browser, workspace_ap
     assert '<option value="Europe/Amsterdam"></option>' in page.text
     chosen = {"name": "Bo de Vries", "preferredLanguage": "nl", "timezone": "Asia/Kolkata"}
     saved = signed_in.submit(page, "/account", chosen)
-    assert '<html lang="nl" data-zone="Asia/Kolkata">' in saved.text and " IST</time>" in saved.text
+    assert '<html lang="nl" data-time-zone="Asia/Kolkata">' in saved.text and " IST</time>" in saved.text
     client = workspace_api.get("/v2/clients/bo").data
     assert (client["preferredLanguage"], client["timezone"]) == ("nl", "Asia/Kolkata")
     signed_in.submit(saved, "/account", {**chosen, "preferredLanguage": "", "timezone": ""})

@@ -1,4 +1,4 @@
-// Separates the messages by days in the browser's time zone, groups messages of one author, and leads to new messages.
+// Separates days, groups messages of one author, and leads to new messages.
 const GROUP_SECONDS = 300, turns = document.querySelector(".turns"), scroll = turns.parentElement;
 const jump = document.querySelector(".jump");
 
@@ -13,8 +13,9 @@ const arrange = () => {
   let before = {}, day = "";
   for (const turn of [...turns.children]) {
     const time = turn.querySelector("time"), at = time && new Date(time.dateTime);
-    if (at && at.toDateString() !== day) {
-      day = at.toDateString();
+    const on = at?.toLocaleDateString("sv", document.documentElement.dataset);
+    if (on && on !== day) {
+      day = on;
       turn.before(separator(time));
       before = {};
     }

@@ -192,6 +192,21 @@ def test_times_are_in_the_time_zone_of_the_browser(person: Person, run: Run) -> 
     assert texts == ["Monday 23 Nov", "21:00", "23:00", "Tuesday 24 Nov", "01:00"]
 
 
+def test_the_time_zone_of_the_person_replaces_that_of_the_browser(person: Person, run: Run) -> None:
+    noon = 1_795_435_200  # 2026-11-23 12:00 UTC
+    messages = [{"ts": noon + hours * 3600, "item": {"text": "Hello"}} for hours in (0, 4)]
+    converse(run, "live", {"userName": "Ann"}, messages)
+    script = "return [...document.querySelectorAll('.turns time')].map((time) => time.textContent)"
+    texts = []
+    for zone in ("Asia/Tokyo", ""):
+        person.open("/account")
+        person.fill("timezone", zone)
+        person.leave(person.find("form[action$='/account'] button"))
+        person.open(LIVE)
+        texts.append(person.driver.execute_script(script))
+    assert texts[0] == ["Monday 23 Nov", "21:00", "Tuesday 24 Nov", "01:00"] != texts[1]
+
+
 @pytest.mark.parametrize("selector", ["[data-mark]:nth-of-type(30)", ".reply"], ids=["a message", "the form"])
 def test_what_a_person_sees_stays_in_its_place(selector: str, person: Person, run: Run) -> None:
     messages = [{"mid": str(number), "item": {"text": f"Line {number}."}} for number in range(60)]
