@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
+from urllib.parse import quote
 
 from chalice.app import Response
 
 from chalicelib import errors, ids
 from chalicelib.extensions.console import filtered_lists, overview, pages, periods
+from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.template_filters import unix_seconds
 from chalicelib.http import current_request, files, parameters
 from chalicelib.http.pages import PositionedRows, examine, take_bounded
 from chalicelib.leads import export, listing
@@ -24,6 +27,9 @@ PAGE_SIZE, MAX_EXPORTED = 50, 5_000
 _MAX_EXAMINED = 20_000  # leads per file; examining them takes about three seconds
 # The minimum number of leads in the first request for each of several agents.
 _LEAST_PORTION = 5
+# The members that may identify a lead's conversation in a search, in order, and the maximum characters of a search.
+_SEARCHED, _MAX_SEARCH = ("userID", "email", "phone", "name"), 200
+_HOUR = 60 * 60
 
 
 @signed_in("/leads")
@@ -37,6 +43,7 @@ def list_leads(session: Session) -> Response:
         query,
         lambda: _page(session, agents.titles),
         titles=agents.titles,
+        conversation_of=conversation_of,
         export_limit=MAX_EXPORTED,
         has_more_agents=agents.has_more,
         saved=current_request.query_value("saved"),
@@ -50,6 +57,23 @@ def download(session: Session) -> Response:
     leads = islice(_all(session, titles, _query(titles)._replace(after=None)), MAX_EXPORTED)
     text = files.heading(files.CSV, export.COLUMNS) + export.text(map(json.dumps, leads), files.CSV)
     return pages.download("leads.csv", files.MEDIA[files.CSV], text)
+
+
+def conversation_of(lead: Document) -> str | None:
+    """Return the path of a lead's conversation or of a search for it, or None if the lead identifies no visitor.
+
+    A lead names its conversation if its sender has set the member `convoId`. A search covers the lead's agent, and
+    begins with the conversations that exist within an hour after the capture.
+    """
+    convo_id = lead.get("convoId")
+    if isinstance(convo_id, str) and ids.IDENTIFIER.fullmatch(convo_id):
+        return f"/convos/{quote(lead['agentId'])}/{convo_id}"
+    texts = (str(lead.get(name) or "").strip()[:_MAX_SEARCH] for name in _SEARCHED)
+    if not (text := next(filter(None, texts), None)):
+        return None
+    captured = unix_seconds(lead.get("createdAt"))
+    query = {"tab": "all", "agent": lead["agentId"], "q": text, "to": captured and captured + _HOUR}
+    return f"/convos{query_string(query)}"
 
 
 def _query(titles: dict[str, str]) -> LeadQuery:

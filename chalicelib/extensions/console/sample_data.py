@@ -46,7 +46,7 @@ _CONVERSATIONS: tuple[tuple[str, str, int, tuple[str, ...]], ...] = (
         "Thanks!",
     )),
 )  # fmt: skip
-_LEAD = {"name": "Lena Vogel", "email": "lena.vogel@example.com", "channel": "web-chat"}
+_LEAD = "Lena Vogel"
 
 
 @signed_in("/agents")
@@ -58,10 +58,16 @@ def add_sample_data(session: Session) -> Response:
     agent_id = calls.send_once(form_id, "/v3/agents", body)["data"]["ID"]
     for number, (name, state, age, texts) in enumerate(_CONVERSATIONS, 1):
         start = clock.seconds() - age * _MINUTE
-        conversation = {"turns": _turns(texts, start), "metadata": {"userName": name, "state": state}}
+        metadata = {"userName": name, "userEmail": _email(name), "state": state}
+        conversation = {"turns": _turns(texts, start), "metadata": metadata}
         commit_now(partial(_save, agent_id, f"{PREFIX}{number}", conversation))
-    calls.send_once(form_id, "/v3/leads", {"lead": {**_LEAD, "agentId": agent_id}})
+    lead = {"name": _LEAD, "email": _email(_LEAD), "channel": "web-chat", "agentId": agent_id}
+    calls.send_once(form_id, "/v3/leads", {"lead": lead})
     return pages.redirect(f"/{session.workspace_id}/convos")
+
+
+def _email(name: str) -> str:
+    return f"{name.lower().replace(' ', '.')}@example.com"
 
 
 def _save(agent_id: str, convo_id: str, conversation: Document) -> None:

@@ -1,5 +1,8 @@
 """People correct leads in the console, and administrators delete them."""
 
+import html
+import re
+
 import pytest
 
 from tests.api import Api
@@ -55,3 +58,22 @@ def test_a_lead_of_another_agent_is_not_found(bo: Browser, path: str, workspace_
     assert [bo.post(other, {**form, "name": "x"}).status, bo.open(other).status] == [404, 404]
     bo.post(other, {**form, "action": "delete"})
     assert workspace_api.get("/v3/leads").data == before
+
+
+def test_a_lead_leads_to_its_conversation(bo: Browser, workspace_api: Api) -> None:
+    def link(**members: str) -> str:
+        lead = workspace_api.post("/v3/leads", {"lead": {"agentId": "support", **members}}).data
+        links = re.findall(pattern, bo.open(f"/leads/support/{lead['id']}").text)
+        assert re.findall(pattern, bo.open("/leads").text)[: len(links)] == links
+        return html.unescape(*links) if links else ""
+
+    pattern = r'href="[^"]*(/convos[/?][^"]*)"[^>]*>[^<]*conversation<'
+
+    workspace_api.post("/agents/support/interact/ann/state", {"metadata": {"userEmail": "ann@a.test"}})
+    path = link(convoId="ann", email="ann@a.test")
+    assert (path, bo.open(path).status) == ("/convos/support/ann", 200)
+    for members in ({"userID": "ann"}, {"convoId": HOSTILE, "email": "ann@a.test"}):
+        path = link(**members)
+        assert "&to=1" in path
+        assert "/convos/support/ann" in bo.open(path).text
+    assert link() == ""
