@@ -32,11 +32,12 @@ def of_agent(
     def fetch(before: str, limit: int) -> list[ConversationRow]:
         return _created(storage.join_key(workspace_id, agent_id), since, before, limit)
 
-    return _examine(fetch, lambda row: row.created, _latest(until, cursor), limit)
+    latest = ids.HIGHEST if until is None else _before(ids.id_at(until * 1000, 0))
+    return _examine(fetch, lambda row: row.created, min(latest, _before(cursor)), limit)
 
 
 def inbox(workspace_id: str, cursor: str | None, limit: int) -> Iterator[pages.Examined]:
-    """Yield a workspace's waiting conversations, most recently active first. This costs as much as `of_agent`."""
+    """Yield a workspace's waiting conversations, the newest inbox key first. This costs as much as `of_agent`."""
 
     def fetch(before: str, limit: int) -> list[ConversationRow]:
         condition = ConversationRow.activity <= before
@@ -53,10 +54,6 @@ def _created(agent: str, since: int | None, before: str, limit: int) -> list[Con
         return []
     condition = ConversationRow.created.between(lowest, before)
     return storage.query(ConversationRow, agent, condition, index="by_creation", newest_first=True, limit=limit)
-
-
-def _latest(until: int | None, cursor: str | None) -> str:
-    return min(ids.HIGHEST if until is None else _before(ids.id_at(until * 1000, 0)), _before(cursor))
 
 
 def _examine(

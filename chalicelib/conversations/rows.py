@@ -21,7 +21,7 @@ class ByCreation(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-un
 
 
 class ByActivity(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-untyped-call]
-    """A sparse index of a workspace's waiting conversations, by their last activity.
+    """A sparse index of a workspace's waiting conversations, by `store.inbox_key`.
 
     Its rows contain no turns, so they must never be saved.
     """

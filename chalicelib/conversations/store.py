@@ -174,7 +174,7 @@ def _set_metadata(row: ConversationRow, metadata: Document) -> None:
     """Encrypt the metadata into the row, and set the attributes that are derived from it."""
     waits = metadata.get("state") in WAITING_STATES
     row.waiting = row.workspace_id if waits else None
-    row.activity = activity_of(metadata, row.created) if waits else None
+    row.activity = inbox_key(metadata["lastModified"], row.created) if waits else None
     payload = storage.encode_json(metadata)
     if len(payload) > _MAX_METADATA_JSON:
         raise _too_large()
@@ -189,9 +189,9 @@ def _set_metadata(row: ConversationRow, metadata: Document) -> None:
         raise _too_large()
 
 
-def activity_of(metadata: Document, created: str) -> str:
-    """Return the inbox sort key: the Unix second of the last change, and a ULID that makes the key unique."""
-    return f"{int(metadata['lastModified']):012}.{created}"
+def inbox_key(second: float, created: str) -> str:
+    """Return the inbox sort key: when the wait began or the last change, in Unix seconds, and a ULID for uniqueness."""
+    return f"{int(second):012}.{created}"
 
 
 def _expiry(metadata: Document) -> int | None:
@@ -235,6 +235,8 @@ def _set_times(row: ConversationRow, before: Document, state: State) -> None:
         row.requested_at, row.answered_after = now, None
     elif row.requested_at and state.totals.replies and WITH_PERSON in (old, new):
         row.requested_at, row.answered_after = None, max(now - row.requested_at, 0)
+    if row.requested_at and new == HANDOFF:  # a waiting user who writes again keeps the place in the inbox
+        row.activity = inbox_key(row.requested_at // 1000, row.created)
     if before and new == _ENDED != old and row.ended_after is None:
         row.ended_after = max(now - ids.timestamp_of(row.created), 0)
 

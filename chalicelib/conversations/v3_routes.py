@@ -39,7 +39,7 @@ def list_agent_conversations(agent_id: str) -> Response:
     `q` searches the user's name, email and phone, the title, and the beginning of the newest message.
 
     With `inbox=true`, the list contains only conversations that wait for a person, in the state `requested_chat` or
-    `human-chatting`. The most recently active conversation comes first.
+    `human-chatting`. They are ordered by their request for a person or, while a person chats, by their last change.
 
     A request examines up to 500 conversations, so a page may be short or empty. While `hasMore` is true, pass
     `nextCursor` as `cursor` to continue. Changes may take a second to appear in the list.
@@ -64,7 +64,7 @@ def list_agent_conversations(agent_id: str) -> Response:
     bounded=True,
 )
 def list_inbox() -> Response:
-    """List all agents' waiting conversations, most recently active first.
+    """List all agents' waiting conversations, the newest request for a person or last change first.
 
     A waiting conversation is in the state `requested_chat` or `human-chatting`. `inbox=true` is required, because there
     is no list of all conversations. Pages and filters work as they do for a single agent.

@@ -55,7 +55,7 @@ def _index_conversation(row: ConversationRow) -> bool:
     metadata = store.read_metadata(row)
     if metadata.get("state") not in store.WAITING_STATES:
         return False
-    activity = store.activity_of(metadata, row.created)
+    activity = store.inbox_key(metadata["lastModified"], row.created)
     keys = [ConversationRow.waiting.set(row.workspace_id), ConversationRow.activity.set(activity)]
     try:
         with storage.unit_of_work():

@@ -44,7 +44,7 @@ class Conversation(NamedTuple):
 
     def position(self, query: dict[str, Any]) -> str:
         """Return the cursor that continues after this conversation."""
-        return store.activity_of(self.metadata, self.created) if "inbox" in query else self.created
+        return store.inbox_key(self.metadata["lastModified"], self.created) if "inbox" in query else self.created
 
     @property
     def second(self) -> float:
@@ -276,7 +276,7 @@ def test_a_conversation_that_is_deleted_while_it_is_listed_is_left_out(
 
 
 @pytest.mark.usefixtures("agents")
-def test_the_inbox_follows_the_state_and_the_activity(api: Api, pass_time: Callable[[float], None]) -> None:
+def test_the_inbox_follows_the_state_and_the_request(api: Api, pass_time: Callable[[float], None]) -> None:
     def inbox(path: str = "/v3/convos") -> list[tuple[str, str]]:
         return [(one["agentId"], one["ID"]) for one in api.get(f"{path}?inbox=true").data]
 
@@ -285,6 +285,8 @@ def test_the_inbox_follows_the_state_and_the_activity(api: Api, pass_time: Calla
         pass_time(1)
     assert inbox() == [("support", "cy"), ("sales", "bo"), ("support", "ann")]
     api.patch("/v3/agents/support/convos/ann", {"conversation": {"title": "Urgent"}})
+    assert inbox() == [("support", "cy"), ("sales", "bo"), ("support", "ann")]
+    api.patch("/v3/agents/support/convos/ann", {"conversation": {"state": "human-chatting"}})
     assert inbox() == [("support", "ann"), ("support", "cy"), ("sales", "bo")]
     assert inbox("/v3/agents/sales/convos") == [("sales", "bo")]
     api.patch("/v3/agents/support/convos/cy", {"conversation": {"state": "ended_chat"}})

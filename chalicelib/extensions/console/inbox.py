@@ -63,8 +63,8 @@ def read(session: Session, conditions: Filters = _ANY, agent_id: str | None = No
 def longest_waits(session: Session, limit: int) -> list[Document]:
     """Return up to `limit` conversations waiting for a person, the longest wait first, with `ID` and `agentId`.
 
-    A wait begins at the conversation's latest change. This costs one request for the first `limit` inbox entries, plus
-    one per 100 further entries, up to 1,000. Entries that are with a person or of other agents are skipped.
+    This costs one request for the first `limit` inbox entries, plus one per 100 further entries, up to 1,000. Entries
+    that are with a person or of other agents are skipped.
     """
     conversations: list[Document] = []
     for rows, _ in _portions(session, [limit + 1, *[_PORTION] * _MAX_REQUESTS]):
@@ -75,15 +75,20 @@ def longest_waits(session: Session, limit: int) -> list[Document]:
 
 
 def is_long_wait(record: Document) -> bool:
-    """Return whether a conversation has been waiting for a person for more than an hour since its latest change."""
-    since = unix_seconds(record.get("lastModified"))
+    """Return whether a conversation has been waiting for a person for more than an hour."""
+    since = unix_seconds(record.get("waitingSince") or record.get("lastModified"))
     return record.get("state") == WAITING and since is not None and clock.seconds() - since > _LONG_WAIT
 
 
 def record_of(row: ConversationRow) -> Document:
-    """Return a conversation's metadata, with `ID` and `agentId`."""
+    """Return a conversation's metadata, with `ID`, `agentId` and, in the state `requested_chat`, `waitingSince`.
+
+    Only rows of the inbox's index have `waitingSince`, in Unix seconds.
+    """
     agent_id, conversation_id = split_key(row.agent)[1], split_key(row.conversation)[2]
-    return {**store.read_metadata(row), "ID": conversation_id, "agentId": agent_id}
+    record = {**store.read_metadata(row), "ID": conversation_id, "agentId": agent_id}
+    waits = row.activity is not None and record.get("state") == WAITING
+    return {**record, "waitingSince": int(row.activity.partition(".")[0])} if waits else record
 
 
 def _tabs(session: Session, record: Document) -> list[str]:

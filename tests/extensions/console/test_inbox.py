@@ -88,6 +88,19 @@ def test_a_row_shows_the_agent_the_assignee_and_a_long_wait(
     assert '<li class="waits">' in page and "Over 1 hour" in page
 
 
+def test_a_visitor_who_writes_again_keeps_the_place_and_the_wait(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    converse(workspace_api, "support", "Ann", "requested_chat")
+    pass_time(60)
+    converse(workspace_api, "support", "Bea", "requested_chat")
+    pass_time(3_541)
+    converse(workspace_api, "support", "Ann", None)
+    page = signed_in.open("/convos")
+    assert names_in(page) == ["Ann", "Bea"]
+    assert page.text.count('class="waits"') == 1
+
+
 def test_the_list_is_beside_the_transcript_and_the_title_has_the_number(signed_in: Browser, workspace_api: Api) -> None:
     converse(workspace_api, "support", "Ann", "requested_chat")
     converse(workspace_api, "sales", "Bea", "human-chatting", "bo")
