@@ -22,7 +22,7 @@ STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 # The template variables for the result of a form: the action, the number of changed conversations, and the failures.
 _NO_RESULT: dict[str, Any] = {"done": None, "changed": 0, "problem": None, "failures": {}, "chosen": set()}
 MAX_PAGES = 10  # the maximum number of pages in a file
-_FILTERS = ("agent", "from", "to", "state", "tag", "origin", "assignedTo", "q")
+_FILTERS = ("agent", "from", "to", "state", "tag", "origin", "assignedTo", "q", *inbox.VISITOR)
 
 
 class ConversationList(NamedTuple):
@@ -82,6 +82,7 @@ def show(session: Session, status: int = 200, **result: Any) -> Response:
         titles=agents.titles,
         has_more_agents=agents.has_more,
         states=STATES,
+        visitor=next(filter(None, map(listed.query.get, inbox.VISITOR)), None),
         max_rows=inbox.MAX_ROWS,
         max_exported=inbox.MAX_ROWS * (MAX_PAGES if listed.tab == "all" else 1),
         here=query_string(

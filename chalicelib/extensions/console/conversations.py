@@ -11,7 +11,7 @@ from chalicelib.conversations import listing, transcript
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import bubbles, calls, conversation_list, guard, pages
+from chalicelib.extensions.console import bubbles, calls, conversation_list, guard, inbox, pages
 from chalicelib.extensions.console import conversation_actions as actions
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.colleagues import list_colleagues
@@ -76,6 +76,7 @@ def _page(
         done=done if done in actions.RESULTS else None,
         may_change=partial(actions.may_change, session),
         variables=_variables(values["meta"]),
+        others=_others(values["meta"]),
         titles={},
         is_beside=True,
         chosen=set(),
@@ -107,6 +108,22 @@ def _variables(metadata: Document) -> list[tuple[str, str]]:
         (truncate(name, _MAX_VARIABLE_NAME), truncate(text, _MAX_VARIABLE))
         for name, text in islice(texts, _MAX_VARIABLES)
     ]
+
+
+def _others(metadata: Document) -> str | None:
+    """Return the query string of the visitor's conversations with the agent, or None for an unknown visitor.
+
+    No index contains visitors. The list compares the metadata of up to 500 conversations, and searches the messages
+    only for a visitor whose name alone is known.
+    """
+    values = {name: metadata.get(member) for name, member in inbox.VISITOR.items()}
+    if values["userID"] == metadata["ID"]:  # the default of a conversation without a visitor's id
+        del values["userID"]
+    values["q"] = display_name(metadata, "userName")
+    known = {
+        name: value for name, value in values.items() if isinstance(value, str) and 0 < len(value) <= inbox.MAX_FILTER
+    }
+    return query_string({"tab": "all", "agent": metadata["agentId"], **dict([*known.items()][:1])}) if known else None
 
 
 def _fits(tags: list[str]) -> bool:

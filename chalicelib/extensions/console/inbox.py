@@ -19,6 +19,9 @@ _PORTION, _MAX_REQUESTS = 100, 10
 _MAX_COUNT = 99
 _LONG_WAIT = 60 * 60
 _LOWEST = "0"  # sorts before all inbox positions
+VISITOR = {"userID": "userID", "email": "userEmail", "phone": "userPhone"}
+"""The filters that select a visitor's conversations, with the member that each compares, the most precise first."""
+MAX_FILTER = parameters.MAX_TEXT  # the maximum number of characters in a filter
 _ANY = Filters(None, None, {}, None, None, 0, "")
 
 
@@ -34,7 +37,7 @@ class Inbox(NamedTuple):
 
 def filters_from_request() -> Filters:
     """Return the filters from the page's query string. Empty values are ignored. Raise Invalid."""
-    names = {"state": "state", "origin": "origin", "assignedTo": "chatAssignedTo", "tag": "tag"}
+    names = {"state": "state", "origin": "origin", "assignedTo": "chatAssignedTo", "tag": "tag", **VISITOR}
     values = {member: parameters.text(name) for name, member in names.items() if current_request.query_value(name)}
     equal = {member: value for member, value in values.items() if value is not None}
     since, until = (parameters.seconds(name) if current_request.query_value(name) else None for name in ("from", "to"))

@@ -140,3 +140,31 @@ def test_a_conversation_with_the_id_is_first_and_listed_once(
     names = names_on_all(signed_in, "/convos?q=V01")
     assert sorted(names[:2]) == ["V01", "Visitor of V01"] and names[2:] == ["Visitor of V01 again"]
     assert names_in(signed_in.open("/convos?q=V01&state=ai-chatting")) == ["V01"]
+
+
+def test_a_transcript_links_the_other_conversations_of_its_visitor(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    def other_conversations(path: str) -> tuple[str, list[str]]:
+        link = re.search(r'href="[^"]*(/convos[?][^"]*)">Other conversations<', signed_in.open(path).text)
+        assert link
+        query = html.unescape(link[1])
+        with metered() as meter:
+            names = names_in(signed_in.open(query))
+        assert meter.total <= 5  # no message is searched
+        return query, names
+
+    agent = AGENTS[0]
+    fill(workspace_api, pass_time, 6)
+    for name, metadata in (
+        ("first", {"userName": "First", "userEmail": "a'&@b.test"}),
+        ("second", {"userName": "Second", "userEmail": "a'&@b.test", "userID": "second"}),
+        ("third", {"userName": "Third", "userEmail": "other@b.test", "userID": "visitor"}),
+        ("fourth", {"userName": "Fourth", "userEmail": "a'&@b.test", "userID": "visitor"}),
+    ):
+        pass_time(60)
+        assert workspace_api.post(f"/agents/{agent}/interact/{name}/state", {"metadata": metadata}).status == 200
+    query, names = other_conversations(f"/convos/{agent}/first")
+    assert ("email=a%27%26%40b.test" in query, names) == (True, ["Fourth", "Second", "First"])
+    query, names = other_conversations(f"/convos/{agent}/third")
+    assert ("userID=visitor" in query, names) == (True, ["Fourth", "Third"])
