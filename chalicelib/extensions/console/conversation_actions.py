@@ -1,4 +1,4 @@
-"""A person's actions in a conversation: reply, take over, assign, pass back to the AI, end and tag."""
+"""A person's actions in a conversation: reply, take over, assign, pass back to the AI, end, tag and write notes."""
 
 import hashlib
 import json
@@ -15,6 +15,8 @@ from chalicelib.storage import Document
 
 _PATH = "/v3/agents/{agent_id}/convos/{convo_id}"
 MAX_TAGS_LENGTH = 5_000  # the maximum number of characters in all tags of a form
+MAX_NOTES_LENGTH = 5_000
+"""The maximum number of characters in a form's private notes."""
 
 
 def tags_digest(tags: list[str]) -> str:
@@ -103,6 +105,26 @@ def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
     _send("PATCH", "", {"conversation": {"tags": tags}}, values, etag)
 
 
+def notes_digest(notes: str) -> str:
+    """Return a digest of the notes for the form, so that saving replaces only notes that the page displayed."""
+    return hashlib.sha256(notes.encode(errors="replace")).hexdigest()
+
+
+def _write_notes(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    """Replace the private notes with the form's. Raise PreconditionFailed if they have changed since it was shown."""
+    notes = fields.get("notes", "").replace("\r\n", "\n").strip()
+    if len(notes) > MAX_NOTES_LENGTH:
+        raise guard.form_error(session, "notes.length", most=MAX_NOTES_LENGTH)
+    record, etag = calls.read(_PATH, **values)
+    stored = record.get("notes") or ""
+    if stored == notes:  # the form has been submitted twice
+        return
+    if notes_digest(stored) != fields.get("shown"):
+        now = truncate(stored, MAX_NOTES_LENGTH) or "–"
+        raise guard.form_error(session, "notes.changed", errors.PreconditionFailed, notes=now)
+    _send("PATCH", "", {"conversation": {"notes": notes or None}}, values, etag)
+
+
 def _add_tags(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
     """Add the form's comma-separated tags. Raise PreconditionFailed if the conversation changes at the same time."""
     tags = submitted_tags(session, fields)
@@ -133,6 +155,7 @@ ACTIONS: dict[str, Action] = {
     "back": _pass_back,
     "end": _end,
     "tag": _tag,
+    "note": _write_notes,
 }
 """The actions in a conversation by the value of the form field `action`."""
 RESULTS = (*ACTIONS, "change", "delete")

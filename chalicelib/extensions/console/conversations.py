@@ -40,7 +40,7 @@ def read_conversation(session: Session, agent_id: str, convo_id: str) -> Respons
 
 @signed_in("/convos")
 def submit_action(session: Session, agent_id: str, convo_id: str) -> Response:
-    """Perform an action (reply, take over, assign, pass back, end or tag), then show the conversation."""
+    """Perform an action (reply, take over, assign, pass back, end, tag or write notes), then show the conversation."""
     fields = guard.form()
     action = actions.ACTIONS.get(fields.get("action", ""))
     if action is None:
@@ -153,9 +153,17 @@ def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
 
 
 def panel_values(metadata: Document) -> Document:
-    """Return the template variables for the parts of a page that follow the metadata: state, actions and tags."""
-    tags = metadata.get("tags") or []
-    return {"meta": metadata, "tags": tags[:_MAX_TAGS], "tags_digest": actions.tags_digest(tags), "fits": _fits(tags)}
+    """Return the template variables for the parts of a page that follow the metadata: state, actions, tags, notes."""
+    tags, notes = metadata.get("tags") or [], metadata.get("notes") or ""
+    return {
+        "meta": metadata,
+        "tags": tags[:_MAX_TAGS],
+        "tags_digest": actions.tags_digest(tags),
+        "fits": _fits(tags),
+        "notes": truncate(notes, actions.MAX_NOTES_LENGTH),
+        "notes_digest": actions.notes_digest(notes),
+        "are_notes_whole": len(notes) <= actions.MAX_NOTES_LENGTH,
+    }
 
 
 def _before() -> int:

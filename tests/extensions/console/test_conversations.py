@@ -180,6 +180,7 @@ def test_a_person_takes_over_with_a_button(signed_in: Browser, workspace: NewWor
         ({"action": "back"}, "The conversation is back with the AI."),
         ({"action": "end"}, "The conversation has ended."),
         ({"action": "tag", "tags": "refund"}, "The tags have been saved."),
+        ({"action": "note", "notes": "Call back"}, "The notes have been saved."),
         ({"action": "assign", "to": "bo"}, "The assignment has been saved."),
     ],
 )
@@ -271,6 +272,33 @@ def test_tags_of_another_person_are_not_replaced_unseen(signed_in: Browser, work
     hidden = html.unescape(refused.text.partition('name="shown" value="')[2].partition('"')[0])
     assert signed_in.submit(page, CONVO, {"action": "tag", "tags": "mine", "shown": hidden}).status == 200
     assert read_tags() == ["mine"]
+
+
+def test_private_notes_of_another_person_are_not_replaced_unseen(signed_in: Browser, workspace_api: Api) -> None:
+    def read_notes() -> Any:
+        return workspace_api.get("/v3/agents/support/convos/ann").data.get("notes")
+
+    def change(notes: str | None) -> None:
+        assert workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": {"notes": notes}}).status == 200
+
+    page, mine = signed_in.open(CONVO), {"action": "note", "notes": " Mine </textarea>\r\nand more "}
+    assert workspace_api.post("/agents/support/interact/ann/state", state_body("Hello?")).status == 200
+    for _ in range(2):
+        assert signed_in.submit(page, CONVO, mine).status == 200
+    assert read_notes() == "Mine </textarea>\nand more"
+    assert "Mine &lt;/textarea&gt;\nand more</textarea>" in signed_in.open(CONVO).text
+    change("<b>Theirs</b>")
+    refused = signed_in.submit(page, CONVO, {"action": "note", "notes": "Newer </textarea>"})
+    assert (refused.status, "changed the notes to: &lt;b&gt;Theirs&lt;/b&gt;" in refused.text) == (412, True)
+    assert "\nNewer &lt;/textarea&gt;</textarea>" in refused.text
+    assert read_notes() == "<b>Theirs</b>"
+    assert signed_in.submit(refused, CONVO, {"action": "note", "notes": ""}).status == 200
+    assert read_notes() is None
+    refused = signed_in.submit(page, CONVO, {"action": "note", "notes": "x" * 5_001})
+    assert (refused.status, "at most 5000 characters" in refused.text, read_notes()) == (400, True, None)
+    change("long" * 1_251)
+    page = signed_in.open(CONVO)
+    assert "longlong" in page.text and "too long for this page" in page.text and 'name="notes"' not in page.text
 
 
 def test_a_conversation_is_assigned_to_everybody_of_a_large_organisation(

@@ -13,10 +13,10 @@ from tests.extensions.console.test_conversations import signed_in as signed_in
 
 def test_news_contain_the_parts_that_follow_the_metadata(signed_in: Browser, workspace_api: Api) -> None:
     path = CONVO + live_path(signed_in.open(CONVO).text)
-    changes = {"tags": ["refund"], "state": "ended_chat"}
+    changes = {"tags": ["refund"], "state": "ended_chat", "notes": "Call back"}
     assert workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": changes}).status == 200
     news = signed_in.open(path).text
-    assert re.findall('data-part="([a-z]+)"', news) == ["state", "actions", "voice", "tags"]
+    assert re.findall('data-part="([a-z]+)"', news) == ["state", "actions", "voice", "tags", "notes"]
     assert 'value="refund"' in news and "has ended" in news and "Take over" in news and 'value="end"' not in news
 
 

@@ -84,11 +84,11 @@ if (live) {
   const showPart = (part) => {
     const name = part.dataset.part, old = document.querySelector(`[data-part="${name}"]`);
     const isFocused = old.contains(document.activeElement);
-    const isEdited = [...old.querySelectorAll("input")].some((field) => field.value !== field.defaultValue);
+    const isEdited = [...old.querySelectorAll("input,textarea")].some((field) => field.value !== field.defaultValue);
     if (shown[name] === part.innerHTML || isEdited) return;
     shown[name] = part.innerHTML;
     old.replaceWith(part);
-    if (isFocused) part.querySelector("button, summary, input")?.focus();
+    if (isFocused) part.querySelector("button,summary,input")?.focus();
   };
 
   // Scrolls so that what the person sees stays in its place: the newest message or, above it, another message.
