@@ -109,10 +109,9 @@ def local_time(seconds: int, zone: tzinfo) -> datetime:
 
 def _period(zone: tzinfo) -> Any:
     first, last = _date("from"), _date("to")
-    if first is None and last is None:
-        last = local_time(clock.seconds(), zone).date()
-        first = last - timedelta(days=_days() - 1)
-    if first is None or last is None or not timedelta() <= last - first < timedelta(days=_REPORTS.MAX_DAYS):
+    last = last or local_time(clock.seconds(), zone).date()
+    first = first or last - timedelta(days=_days() - 1)
+    if not timedelta() <= last - first < timedelta(days=_REPORTS.MAX_DAYS):
         raise InvalidPeriod("from")
     start, end = _midnight(first, zone), _midnight(last + timedelta(days=1), zone)
     return _REPORTS.ReportPeriod.covering(start, end, zone)

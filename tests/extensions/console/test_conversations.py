@@ -220,7 +220,7 @@ def test_a_transcript_has_days_times_groups_and_links(signed_in: Browser, worksp
     ]
     assert ["same" in one for one in re.findall('<article class="([^"]*)', page)] == [False, False, True, False, False]
     assert "<li>This one</li>" in page
-    for fact in ("<dt>Country</dt><dd>NL</dd>", "<dt>seats</dt><dd>2</dd>", "<dt>Page</dt><dd><a href="):
+    for fact in ("<dt>Country</dt><dd>Netherlands</dd>", "<dt>seats</dt><dd>2</dd>", "<dt>Page</dt><dd><a href="):
         assert fact in page
     assert "<dt>list</dt>" not in page and "<dt>none</dt>" not in page
 

@@ -93,6 +93,19 @@ class Person:
         options = self.find(f"select[name={name}]").find_elements(By.TAG_NAME, "option")
         next(one for one in options if one.text == text).click()
 
+    def filter(self, name: str, value: str) -> None:
+        """Change a filter, and wait for the next page. Without JavaScript, the form has a button."""
+        button = self.find(".filters button")
+        change = """
+            const [field, value, button] = arguments;
+            field.value = value;
+            if (button.hidden) field.dispatchEvent(new Event("change", { bubbles: true }));
+            else button.click();
+        """
+        page = self.driver.find_element(By.TAG_NAME, "html")
+        self.driver.execute_script(change, self.find(f".filters [name={name}]"), value, button)
+        self._await_page_after(page)
+
     def press(self, text: str) -> None:
         """Click the button or link with this text, and wait for the next page."""
         found = self.driver.find_elements(By.XPATH, f"//main//*[self::button or self::a][normalize-space()='{text}']")
@@ -112,7 +125,11 @@ class Person:
         """Click an element that leads to another page, and wait for that page."""
         page = self.driver.find_element(By.TAG_NAME, "html")
         element.click()
-        WebDriverWait(self.driver, SECONDS, 0.02).until(lambda driver: driver.find_element(By.TAG_NAME, "html") != page)
+        self._await_page_after(page)
+
+    def _await_page_after(self, page: WebElement) -> None:
+        wait = WebDriverWait(self.driver, SECONDS, 0.02)
+        wait.until(lambda driver: driver.find_element(By.TAG_NAME, "html") != page)
         self.find("main")
 
     def find(self, selector: str) -> WebElement:
