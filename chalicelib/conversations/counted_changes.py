@@ -27,9 +27,9 @@ class CountedChange(NamedTuple):
     caused_at: int | None = None
 
 
-# Callers choose message timestamps, so they are clamped to values that a float represents exactly.
+# Callers choose timestamps. They are clamped to values that a float represents exactly. Large ones are milliseconds.
 _MAX_SECONDS = 30 * 24 * 60 * 60
-_MAX_TIMESTAMP = 10**15
+_MAX_TIMESTAMP, _MILLISECONDS = 10**15, 10**11
 _MEMBERS = {"origin": "origin", "browser": "userBrowser", "platform": "userPlatform"}
 _CONTENT = ("turns", "summary", "metadata")
 _MAX_CACHED = 10_000  # maximum records per batch
@@ -85,8 +85,8 @@ def _counts(row: ConversationRow, metadata: Document, old: ConversationRow | Non
 
 
 def _seconds(metadata: Document) -> int:
-    first, last = metadata.get("firstMessageTS"), metadata.get("lastMessageTS")
-    if first is None or last is None:
+    times = [ts for name in ("firstMessageTS", "lastMessageTS") if (ts := metadata.get(name)) is not None]
+    if len(times) < 2:
         return 0
-    start, end = (min(max(timestamp, -_MAX_TIMESTAMP), _MAX_TIMESTAMP) for timestamp in (first, last))
+    start, end = (min(max(ts, -_MAX_TIMESTAMP), _MAX_TIMESTAMP) / (1_000 if ts >= _MILLISECONDS else 1) for ts in times)
     return int(min(max(end - start, 0), _MAX_SECONDS))

@@ -1,6 +1,7 @@
 """A stream record's counted change is computed only once per batch, for all followers."""
 
 from copy import deepcopy
+from typing import Any
 
 import pytest
 
@@ -29,3 +30,21 @@ def test_a_record_is_decrypted_once_for_all_followers(
     monkeypatch.setattr(counted_changes, "_MAX_CACHED", len(counted_changes._cache))
     counted_changes.from_record(deepcopy(records[0]))
     assert len(counted_changes._cache) == 1
+
+
+NOW = 1_795_435_200
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "seconds"),
+    [
+        (NOW, NOW + 60, 60),
+        (NOW, (NOW + 60) * 1_000, 60),
+        (NOW * 1_000, NOW + 60, 60),
+        (NOW * 1_000, (NOW + 60) * 1_000, 60),
+        (NOW, None, 0),
+        (-(10**400), 10**400, 30 * 24 * 60 * 60),
+    ],
+)
+def test_times_in_milliseconds_count_as_seconds(first: Any, last: Any, seconds: int) -> None:
+    assert counted_changes._seconds({"firstMessageTS": first, "lastMessageTS": last}) == seconds
