@@ -1,9 +1,7 @@
 // Keeps a typed reply in this browser until the person sends it, empties it or signs out.
 const PREFIX = "cams-draft:";
-let storage = null;
-try {
-  storage = window.localStorage;
-} catch {} // the browser may forbid storage
+let storage;
+try { storage = window.localStorage; } catch {} // the browser may forbid storage
 
 const form = document.querySelector("form[data-draft]");
 if (form && storage) {
@@ -33,4 +31,4 @@ for (const signOut of document.querySelectorAll("form[action$='/sign-out']")) si
 // A reload must not confirm an action again.
 const address = new URL(location);
 address.searchParams.delete("done");
-if (location.search.includes("done=")) history.replaceState(null, "", address);
+history.replaceState(null, "", address);

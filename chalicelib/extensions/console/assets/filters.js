@@ -1,4 +1,4 @@
-// Submits a form of filters when a field changes. Without JavaScript, the form has a button.
+// Submits a form of filters when a field changes.
 for (const form of document.querySelectorAll("form[data-submit]")) {
   form.querySelector("button").hidden = true;
   form.onchange = () => form.requestSubmit();

@@ -1,62 +1,72 @@
-// Updates the list of conversations and the number of those that wait, less often after a silence.
+// Updates the list of conversations and the number that waits, less often after a silence, and shows problems.
+const [notice, signIn] = document.querySelectorAll(".notice");
+document.addEventListener("problem", ({ detail }) => {
+  const message = notice.dataset[detail] ?? "";
+  if (notice.textContent !== message) notice.textContent = message;
+  signIn.hidden = detail !== "expired";
+});
 const list = document.querySelector("[data-inbox]"), count = document.querySelector("[data-waiting]");
-if (count) {
-  const address = new URL(list?.dataset.inbox ?? count.dataset.waiting, location);
-  const least = Number(list?.dataset.pace ?? 20), most = least > 5 ? 120 : 60; // seconds
-  const title = document.title.replace(/^\(\d+\+?\) /, "");
-  let version = list?.dataset.version ?? count.textContent;
-  let active = Date.now(), failures = 0, isEnded = false, wake = () => {};
+const address = new URL(list?.dataset.inbox ?? count.dataset.waiting, location);
+const least = Number(list?.dataset.pace ?? 20), most = least > 5 ? 120 : 60; // seconds
+const title = document.title.replace(/^\(\d+\+?\) /, "");
+const isLive = document.querySelector("[data-live]"); // `live.js` shows its own problems
+let version = list?.dataset.version ?? count.textContent;
+let active = Date.now(), failures = 0, wake = () => {};
 
-  // Parses HTML without running scripts. There is no document if nothing has changed.
-  const load = () => new Promise((done, fail) => {
-    const request = new XMLHttpRequest();
-    address.searchParams.set("version", version);
-    request.open("GET", address);
-    Object.assign(request, { responseType: "document", timeout: 30000 });
-    request.onloadend = () => ([200, 204].includes(request.status) ? done(request.response) : fail());
-    request.send();
-  });
+// Parses HTML without running scripts. There is no document if nothing has changed.
+const load = () => new Promise((done, fail) => {
+  const request = new XMLHttpRequest();
+  address.searchParams.set("version", version);
+  request.open("GET", address);
+  Object.assign(request, { responseType: "document", timeout: 30000 });
+  request.onloadend = () => ([200, 204].includes(request.status) ? done(request.response) : fail());
+  request.send();
+});
 
-  const show = (page) => {
-    if (!page) return;
-    const newer = page.querySelector("[data-waiting]"), newList = page.querySelector("[data-inbox]");
-    isEnded = !newer; // for example, the session has expired
-    if (isEnded) return;
-    active = Date.now();
-    count.textContent = newer.textContent;
-    count.hidden = newer.hidden;
-    document.title = count.hidden ? title : `(${count.textContent}) ${title}`;
-    version = newList?.dataset.version ?? count.textContent;
-    if (newList) replace(newList);
-  };
+// Returns the name of the problem, or an empty string.
+const show = (page) => {
+  if (!page) return "";
+  const newer = page.querySelector("[data-waiting]"), newList = page.querySelector("[data-inbox]");
+  if (!newer) return "expired"; // the sign-in page
+  active = Date.now();
+  count.textContent = newer.textContent;
+  count.hidden = newer.hidden;
+  document.title = count.hidden ? title : `(${count.textContent}) ${title}`;
+  version = newList?.dataset.version ?? count.textContent;
+  if (newList) replace(newList);
+  for (const field of document.querySelectorAll("[name=form]")) field.value = newer.dataset.form;
+  return "";
+};
 
-  // Keeps the keyboard focus, the scroll position, the checked boxes, and the mark of the open conversation.
-  const replace = (newList) => {
-    const key = (element) => element && (element.getAttribute("href") ?? element.name);
-    const focused = key(list.querySelector(":focus")), checked = [...list.querySelectorAll(":checked")].map(key);
-    const top = list.parentElement.scrollTop;
-    list.replaceChildren(...newList.childNodes);
-    for (const element of list.querySelectorAll(".inbox a, .inbox input")) {
-      if (element.pathname === location.pathname) element.ariaCurrent = "true";
-      element.checked = checked.includes(key(element));
-      if (focused && key(element) === focused) element.focus();
-    }
-    list.parentElement.scrollTop = top;
-    list.dispatchEvent(new Event("content", { bubbles: true }));
-  };
+// Keeps the keyboard focus, the scroll position, the checked boxes, and the mark of the open conversation.
+const replace = (newList) => {
+  const key = (element) => element && (element.getAttribute("href") ?? element.name);
+  const focused = key(list.querySelector(":focus")), checked = [...list.querySelectorAll(":checked")].map(key);
+  const top = list.parentElement.scrollTop;
+  list.replaceChildren(...newList.childNodes);
+  for (const element of list.querySelectorAll(".inbox a, .inbox input")) {
+    if (element.pathname === location.pathname) element.ariaCurrent = "true";
+    element.checked = checked.includes(key(element));
+    if (focused && key(element) === focused) element.focus();
+  }
+  list.parentElement.scrollTop = top;
+  list.dispatchEvent(new Event("content", { bubbles: true }));
+};
 
-  const pace = () => Math.min(most, Math.max(least, (Date.now() - active) / 10000)) * 2 ** Math.min(failures, 2);
-  const resume = () => { active = Date.now(); wake(); };
-  const run = async () => {
-    let seconds = list ? least : 1; // a page without the list may not know the number
-    while (!isEnded) {
-      do await new Promise((done) => { wake = done; setTimeout(done, seconds * 1000); });
-      while (document.hidden);
-      await load().then((page) => { failures = 0; show(page); }, () => { failures += 1; });
-      seconds = pace();
-    }
-  };
-  document.addEventListener("visibilitychange", resume);
-  window.addEventListener("online", resume);
-  run();
-}
+const pace = () => Math.min(most, Math.max(least, (Date.now() - active) / 10000)) * 2 ** Math.min(failures, 2);
+const resume = () => { active = Date.now(); wake(); };
+const run = async () => {
+  let seconds = list ? least : 1; // a page without the list may not know the number
+  for (;;) {
+    do await new Promise((done) => { wake = done; setTimeout(done, seconds * 1000); });
+    while (document.hidden);
+    const detail = await load().then(show).catch(() => "lost"), isExpired = detail === "expired";
+    failures = detail ? failures + 1 : 0;
+    if (isExpired) version = ""; // the next response then contains the new session's form token
+    if (!isLive && (isExpired || failures !== 1)) document.dispatchEvent(new CustomEvent("problem", { detail }));
+    seconds = isExpired ? 86400 : pace();
+  }
+};
+document.addEventListener("visibilitychange", resume);
+window.addEventListener("online", resume);
+run();

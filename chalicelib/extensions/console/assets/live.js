@@ -1,140 +1,137 @@
 // Updates an open conversation: pulls what is new from the address in `data-live`, and sends replies there.
 const rules = { createHTML: (text) => text }, policy = window.trustedTypes?.createPolicy("cams", rules) ?? rules;
 const live = document.querySelector("[data-live]"), DAY = 86400; // seconds
-if (live) {
-  const [notice, signIn] = document.querySelectorAll(".notice"), scroll = live.parentElement;
-  const form = document.querySelector(".reply"), text = form.elements.text, to = document.querySelector("#to");
-  const shown = {}; // the HTML of each part as the server sent it
-  for (const { dataset, innerHTML } of document.querySelectorAll("[data-part]")) shown[dataset.part] = innerHTML;
-  const position = { after: live.dataset.after, version: live.dataset.version };
-  let isSending = false, isEnded = false, failures = 0, earliest = 0, active = Date.now(), wake = () => {};
+const scroll = live.parentElement, to = document.querySelector("#to");
+const form = document.querySelector(".reply"), text = form.elements.text;
+const shown = {}; // the HTML of each part as the server sent it
+for (const { dataset, innerHTML } of document.querySelectorAll("[data-part]")) shown[dataset.part] = innerHTML;
+const position = { after: live.dataset.after, version: live.dataset.version };
+let isSending, isExpired, isEnded, failures = 0, earliest = 0, active = Date.now(), wake = () => {};
 
-  // Returns the name of the problem, or an empty string.
-  const pull = async () => {
-    const isReply = isSending && signIn.hidden; // a retry has the same `mid`, so that it adds no second message
-    const reply = isReply && { method: "POST", body: new URLSearchParams(new FormData(form)) };
-    const options = { cache: "no-store", redirect: "manual", signal: AbortSignal.timeout?.(30000), ...reply };
-    const answer = await fetch(`${live.dataset.live}?${new URLSearchParams(position)}`, options);
-    earliest = Date.now() + (Number(answer.headers.get("Retry-After")) || 0) * 1000;
-    if (answer.type === "opaqueredirect") return "expired"; // to the sign-in page
-    const isPage = answer.headers.get("Content-Type")?.startsWith("text/html"); // not for the gateway's own errors
-    if (answer.status >= 500 || (answer.status === 429 && !isPage)) return "busy";
-    if (answer.status === 200) show(await answer.text(), isReply);
-    if (answer.ok) return "";
-    if (!isReply) return "gone";
-    lock(false); // the browser sends the form instead, and shows the page that explains the error
-    isEnded = true;
-    form.requestSubmit(form.querySelector("[value=reply]"));
-    return "";
-  };
+// Returns the name of the problem, or an empty string.
+const pull = async () => {
+  const isReply = isSending && !isExpired; // a retry has the same `mid`, so that it adds no second message
+  const reply = isReply && { method: "POST", body: new URLSearchParams(new FormData(form)) };
+  const options = { cache: "no-store", redirect: "manual", signal: AbortSignal.timeout?.(30000), ...reply };
+  const answer = await fetch(`${live.dataset.live}?${new URLSearchParams(position)}`, options);
+  earliest = Date.now() + (Number(answer.headers.get("Retry-After")) || 0) * 1000;
+  if (answer.type === "opaqueredirect") return "expired"; // to the sign-in page
+  const isPage = answer.headers.get("Content-Type")?.startsWith("text/html"); // not for the gateway's own errors
+  if (answer.status >= 500 || (answer.status === 429 && !isPage)) return "busy";
+  if (answer.status === 200) show(await answer.text(), isReply);
+  if (answer.ok) return "";
+  if (!isReply) return "gone";
+  lock(false); // the browser sends the form instead, and shows the page that explains the error
+  isEnded = true;
+  form.requestSubmit(form.querySelector("[value=reply]"));
+  return "";
+};
 
-  const show = (html, isReply) => {
-    const template = document.createElement("template");
-    template.innerHTML = policy.createHTML(html);
-    const news = template.content.firstElementChild, turns = news.firstElementChild, { dataset } = news;
-    for (const name of turns.querySelectorAll("[data-by]")) name.textContent = live.dataset[name.dataset.by];
-    keepInPlace(() => {
-      live.querySelector(".empty")?.remove();
-      if ("reset" in dataset) live.replaceChildren();
-      else showTransfer(news);
-      for (const turn of [...turns.children]) if (!find(turn)) live.append(turn);
-      if ("reset" in dataset) showTransfer(news);
-      live.dispatchEvent(new Event("content", { bubbles: true }));
-    });
-    for (const part of news.querySelectorAll("[data-part]")) showPart(part);
-    showAssignee(dataset.assigned);
-    if (isReply) {
-      lock(false);
-      text.value = "";
-      text.dispatchEvent(new Event("input", { bubbles: true }));
-      form.elements.mid.value = dataset.mid;
-    }
-    for (const field of document.querySelectorAll("[name=form]")) field.value = dataset.form; // after a new sign-in
-    active = Date.now();
-    Object.assign(position, { after: dataset.after, version: dataset.version });
-  };
-  const find = (turn) => live.querySelector(`[data-mark="${turn.dataset.mark}"]`);
+const show = (html, isReply) => {
+  const template = document.createElement("template");
+  template.innerHTML = policy.createHTML(html);
+  const news = template.content.firstElementChild, turns = news.firstElementChild, { dataset } = news;
+  for (const name of turns.querySelectorAll("[data-by]")) name.textContent = live.dataset[name.dataset.by];
+  keepInPlace(() => {
+    live.querySelector(".empty")?.remove();
+    if ("reset" in dataset) live.replaceChildren();
+    else showTransfer(news);
+    for (const turn of [...turns.children]) if (!find(turn)) live.append(turn);
+    if ("reset" in dataset) showTransfer(news);
+    live.dispatchEvent(new Event("content", { bubbles: true }));
+  });
+  for (const part of news.querySelectorAll("[data-part]")) showPart(part);
+  showAssignee(dataset.assigned);
+  if (isReply) {
+    lock(false);
+    text.value = "";
+    text.dispatchEvent(new Event("input", { bubbles: true }));
+    form.elements.mid.value = dataset.mid;
+  }
+  for (const field of document.querySelectorAll("[name=form]")) field.value = dataset.form; // after a new sign-in
+  active = Date.now();
+  Object.assign(position, { after: dataset.after, version: dataset.version });
+};
+const find = (turn) => live.querySelector(`[data-mark="${turn.dataset.mark}"]`);
 
-  // Adds a line about a change of the state or the assignee, such as "Noor took over 16:32".
-  const showTransfer = (news) => {
-    const { state, assigned } = news.dataset, { dataset } = live, name = nameOf(assigned);
-    const isSame = dataset.state === state && dataset.assigned === assigned;
-    const taken = name ? dataset.took.replace("{name}", () => name) : dataset.somebody;
-    const words = state === "human-chatting" ? taken : news.querySelector("[data-part=state]").textContent;
-    dataset.state = state;
-    if (isSame || !words) return;
-    const line = document.createElement("p"), time = document.createElement("time");
-    line.className = "event";
-    time.dateTime = new Date().toISOString();
-    time.dataset.as = "time";
-    line.append(words, " ", time);
-    live.append(line);
-  };
-  const optionOf = (id) => [...to.options].find(({ value }) => value === id);
-  const nameOf = (id) => (id && optionOf(id)?.text) || "";
+// Adds a line about a change of the state or the assignee, such as "Noor took over 16:32".
+const showTransfer = (news) => {
+  const { state, assigned } = news.dataset, { dataset } = live, name = nameOf(assigned);
+  const isSame = dataset.state === state && dataset.assigned === assigned;
+  const taken = name ? dataset.took.replace("{name}", () => name) : dataset.somebody;
+  const words = state === "human-chatting" ? taken : news.querySelector("[data-part=state]").textContent;
+  dataset.state = state;
+  if (isSame || !words) return;
+  const line = document.createElement("p"), time = document.createElement("time");
+  line.className = "event";
+  time.dateTime = new Date().toISOString();
+  time.dataset.as = "time";
+  line.append(words, " ", time);
+  live.append(line);
+};
+const optionOf = (id) => [...to.options].find(({ value }) => value === id);
+const nameOf = (id) => (id && optionOf(id)?.text) || "";
 
-  const showAssignee = (assigned) => {
-    const option = optionOf(assigned);
-    if (option && to.value === live.dataset.assigned) option.selected = true; // unless the person has chosen another
-    document.querySelector("#assignee").textContent = nameOf(assigned);
-    live.dataset.assigned = assigned;
-  };
+const showAssignee = (assigned) => {
+  const option = optionOf(assigned);
+  if (option && to.value === live.dataset.assigned) option.selected = true; // unless the person has chosen another
+  document.querySelector("#assignee").textContent = nameOf(assigned);
+  live.dataset.assigned = assigned;
+};
 
-  // Replaces a part that has changed, such as the buttons, but not a field that the person is changing.
-  const showPart = (part) => {
-    const name = part.dataset.part, old = document.querySelector(`[data-part="${name}"]`);
-    const isFocused = old.contains(document.activeElement);
-    const isEdited = [...old.querySelectorAll("input,textarea")].some((field) => field.value !== field.defaultValue);
-    if (shown[name] === part.innerHTML || isEdited) return;
-    shown[name] = part.innerHTML;
-    old.replaceWith(part);
-    if (isFocused) part.querySelector("button,summary,input")?.focus();
-  };
+// Replaces a changed part, such as the buttons, but no field that the person is changing.
+const showPart = (part) => {
+  const name = part.dataset.part, old = document.querySelector(`[data-part="${name}"]`);
+  const isFocused = old.contains(document.activeElement);
+  const isEdited = [...old.querySelectorAll("input,textarea")].some((field) => field.value !== field.defaultValue);
+  if (shown[name] === part.innerHTML || isEdited) return;
+  shown[name] = part.innerHTML;
+  old.replaceWith(part);
+  if (isFocused) part.querySelector("button,summary,input")?.focus();
+};
 
-  // Scrolls so that what the person sees stays in its place: the newest message or, above it, another message.
-  const keepInPlace = (change) => {
-    const box = (element) => element?.getBoundingClientRect(), isAtEnd = scroll.scrollTop > -8;
-    const anchor = [...live.querySelectorAll("[data-mark]")].find((turn) => box(turn).bottom > box(scroll).top);
-    const before = box(anchor);
-    change();
-    const after = box(anchor && find(anchor));
-    if (isAtEnd) scroll.scrollTop = 0;
-    else if (after) scroll.scrollBy(0, after.top - before.top);
-  };
+// Keeps what the person sees in its place: the newest message or, above it, another message.
+const keepInPlace = (change) => {
+  const box = (element) => element?.getBoundingClientRect(), isAtEnd = scroll.scrollTop > -8;
+  const anchor = [...live.querySelectorAll("[data-mark]")].find((turn) => box(turn).bottom > box(scroll).top);
+  const before = box(anchor);
+  change();
+  const after = box(anchor && find(anchor));
+  if (isAtEnd) scroll.scrollTop = 0;
+  else if (after) scroll.scrollBy(0, after.top - before.top);
+};
 
-  const lock = (value) => {
-    isSending = text.readOnly = value;
-    for (const element of form.elements) if (element.type === "submit") element.disabled = value;
-  };
-  const report = (problem) => {
-    const message = notice.dataset[problem] ?? "";
-    if (notice.textContent !== message) notice.textContent = message;
-    signIn.hidden = problem !== "expired";
-    if (problem === "expired") position.version = ""; // the next response then contains the new session's form token
-    isEnded ||= problem === "gone";
-    failures = problem ? failures + 1 : 0;
-  };
+const lock = (value) => {
+  isSending = text.readOnly = value;
+  for (const element of form.elements) if (element.type === "submit") element.disabled = value;
+};
+const report = (detail) => {
+  document.dispatchEvent(new CustomEvent("problem", { detail }));
+  isExpired = detail === "expired";
+  if (isExpired) position.version = ""; // the next response then contains the new session's form token
+  isEnded ||= detail === "gone";
+  failures = detail ? failures + 1 : 0;
+};
 
-  // Seconds until the next request: more after a longer silence, or after more failures.
-  const pace = () => Math.min(60, Math.max(1.6, (Date.now() - active) / 25000));
-  const backoff = () => Math.max((earliest - Date.now()) / 1000, Math.min(60, 2 ** failures)) * (1 + Math.random() / 2);
-  const resume = () => { active = Date.now(); if (!failures || active >= earliest) wake(); };
-  const sleep = (seconds) => new Promise((done) => { wake = done; setTimeout(done, seconds * 1000); });
-  const run = async () => {
-    while (!isEnded) {
-      await sleep(!signIn.hidden ? DAY : failures ? backoff() : isSending ? 0 : pace());
-      while (document.hidden && !(isSending && signIn.hidden)) await sleep(DAY);
-      report(await pull().catch(() => "lost"));
-    }
-  };
-  document.onvisibilitychange = resume;
-  window.ononline = resume;
-  document.oninput = () => { if (failures || pace() < 2) active = Date.now(); else resume(); };
-  form.onsubmit = (event) => {
-    if (isEnded || event.submitter?.value !== "reply") return;
-    event.preventDefault();
-    lock(true);
-    if (!failures) resume();
-  };
-  run();
-}
+// Seconds until the next request: more after a longer silence, or after more failures.
+const pace = () => Math.min(60, Math.max(1.6, (Date.now() - active) / 25000));
+const backoff = () => Math.max((earliest - Date.now()) / 1000, Math.min(60, 2 ** failures)) * (1 + Math.random() / 2);
+const resume = () => { active = Date.now(); if (!failures || active >= earliest) wake(); };
+const sleep = (seconds) => new Promise((done) => { wake = done; setTimeout(done, seconds * 1000); });
+const run = async () => {
+  while (!isEnded) {
+    await sleep(isExpired ? DAY : failures ? backoff() : isSending ? 0 : pace());
+    while (document.hidden && (isExpired || !isSending)) await sleep(DAY);
+    report(await pull().catch(() => "lost"));
+  }
+};
+document.onvisibilitychange = resume;
+window.ononline = resume;
+document.oninput = () => { if (failures || pace() < 2) active = Date.now(); else resume(); };
+form.onsubmit = (event) => {
+  if (isEnded || event.submitter?.value !== "reply") return;
+  event.preventDefault();
+  lock(true);
+  if (!failures) resume();
+};
+run();

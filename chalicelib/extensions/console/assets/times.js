@@ -6,9 +6,7 @@ const date = format(days), weekday = format({ weekday: "long", ...days });
 const exact = format({ dateStyle: "full", timeStyle: "long" });
 const relative = (style) => new Intl.RelativeTimeFormat(language, { numeric: "auto", style });
 const near = relative("long"), recent = relative("short");
-
 const iso = format({}, "sv");
-
 // Today and yesterday have names. A day of another year has its year.
 const day = (time) => {
   const today = iso(Date.now()), on = iso(time), age = (new Date(today) - new Date(on)) / 864e5;
@@ -31,8 +29,8 @@ const show = (element) => {
   element.textContent = formats[element.dataset.as ?? "moment"](time);
   element.title ||= exact(time);
 };
-const showAll = (root, selector) => root.querySelectorAll(selector).forEach(show);
-showAll(document, "time[datetime]:not([title])");
+const showAll = (root, selector = "time[datetime]:not([title])") => root.querySelectorAll(selector).forEach(show);
+showAll(document);
 setInterval(() => showAll(document, "time[data-as=ago]"), 30000);
 // A module that adds times dispatches this event.
-document.addEventListener("content", ({ target }) => showAll(target, "time[datetime]:not([title])"));
+document.addEventListener("content", ({ target }) => showAll(target));

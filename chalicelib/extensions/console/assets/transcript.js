@@ -1,12 +1,7 @@
 // Separates days, groups messages of one author, and leads to new messages.
-const GROUP_SECONDS = 300, turns = document.querySelector(".turns"), scroll = turns.parentElement;
-const jump = document.querySelector(".jump");
-
-const separator = ({ dateTime }) => {
-  const line = Object.assign(document.createElement("time"), { className: "day", dateTime });
-  line.dataset.as = "day";
-  return line;
-};
+const GROUP = 300000; // milliseconds
+const turns = document.querySelector(".turns"), scroll = turns.parentElement, jump = document.querySelector(".jump");
+const isAtEnd = () => scroll.scrollTop > -40;
 
 const arrange = () => {
   for (const line of turns.querySelectorAll(".day")) line.remove();
@@ -16,18 +11,18 @@ const arrange = () => {
     const on = at?.toLocaleDateString("sv", document.documentElement.dataset);
     if (on && on !== day) {
       day = on;
-      turn.before(separator(time));
+      const line = Object.assign(document.createElement("time"), { className: "day", dateTime: time.dateTime });
+      line.dataset.as = "day";
+      turn.before(line);
       before = {};
     }
     const author = turn.matches(".turn") && turn.classList[1] + turn.querySelector("bdi").textContent;
-    turn.classList.toggle("same", Boolean(author) && before.author === author && at - before.at < GROUP_SECONDS * 1000);
+    turn.classList.toggle("same", Boolean(author) && before.author === author && at - before.at < GROUP);
     before = { author, at };
   }
+  jump.hidden = isAtEnd();
 };
 turns.addEventListener("content", arrange); // the times are localized after this, in `times.js`
 turns.dispatchEvent(new Event("content", { bubbles: true }));
-
-const isAtEnd = () => scroll.scrollTop > -40;
-turns.addEventListener("content", () => { jump.hidden = isAtEnd(); });
 scroll.onscroll = () => { jump.hidden ||= isAtEnd(); };
 jump.onclick = () => scroll.scrollTo({ top: 0 });

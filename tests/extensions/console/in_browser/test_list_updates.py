@@ -10,6 +10,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import chromium, silent_hour
 from tests.extensions.console.in_browser.person import LIVE, Person, ask, converse
+from tests.extensions.console.in_browser.test_live_updates import notice, sign_in_again
 from tests.reliability.runs import Run
 
 # The maximum number of requests in a silent hour. A conversation page updates its list and its transcript.
@@ -26,6 +27,33 @@ def test_the_list_and_the_number_in_the_title_follow_the_inbox(person: Person, r
     assert person.find("[data-waiting]").text == person.find(".tabs .count").text == str(waiting + 1)
     assert person.find(".inbox time").text == "now" and person.find(".inbox time").get_attribute("title")
     ask(run, "PATCH", "/v3/agents/support/convos/new", {"conversation": {"state": "ended_chat"}})
+
+
+def test_a_list_says_that_the_session_has_expired_until_the_person_has_signed_in(person: Person) -> None:
+    person.open("/convos")
+    person.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    person.hide(False)
+    notice(person, "Your session has expired.")
+    sign_in_again(person)
+    assert not person.find(".notice a").is_displayed()
+    person.find(".pick input").click()  # the form belongs to the new session
+    person.fill("tags", "again")
+    person.press("Add tags")
+    person.sees("Conversations tagged: 1")
+
+
+@pytest.mark.parametrize("path", ["/convos", "/overview"])
+def test_a_page_says_that_the_connection_is_lost_after_two_failures(path: str, person: Person) -> None:
+    person.open(path)
+    person.be_offline(True)
+    for _ in range(2):
+        time.sleep(0.5)
+        notice(person, "")
+        person.hide(False)
+    notice(person, "The connection is lost. Trying again …")
+    person.be_offline(False)
+    person.hide(False)
+    notice(person, "")
 
 
 def test_chosen_rows_stay_chosen_when_the_list_changes(person: Person, run: Run) -> None:

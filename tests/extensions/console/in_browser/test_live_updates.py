@@ -276,13 +276,8 @@ def test_an_unavailable_service_is_asked_after_the_time_that_it_names(person: Pe
     assert (draft(person), stored(run)) == ("", ["I am looking at it", "Hello"])
 
 
-def test_an_expired_session_keeps_the_text_until_the_person_has_signed_in(person: Person, run: Run) -> None:
-    person.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
-    send(person, "I am looking at it")
-    notice(person, "Your session has expired. Your text is kept.")
-    person.driver.execute_script(_COUNT_REQUESTS)
-    time.sleep(4)  # more than two polling intervals
-    assert (person.driver.execute_script("return window.requests"), stored(run)) == (0, ["Hello"])
+def sign_in_again(person: Person) -> None:
+    """Sign in on another tab with the notice's link, then return to the page."""
     page = person.driver.current_window_handle
     person.find(".notice a").click()
     (other,) = {*person.driver.window_handles} - {page}
@@ -294,6 +289,16 @@ def test_an_expired_session_keeps_the_text_until_the_person_has_signed_in(person
     person.driver.switch_to.window(page)
     person.hide(False)
     notice(person, "")
+
+
+def test_an_expired_session_keeps_the_text_until_the_person_has_signed_in(person: Person, run: Run) -> None:
+    person.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    send(person, "I am looking at it")
+    notice(person, "Your session has expired. Your text is kept.")
+    person.driver.execute_script(_COUNT_REQUESTS)
+    time.sleep(4)  # more than two polling intervals
+    assert (person.driver.execute_script("return window.requests"), stored(run)) == (0, ["Hello"])
+    sign_in_again(person)
     WebDriverWait(person.driver, 15, 0.05).until(lambda _: turns(person) == ["Hello", "I am looking at it"])
     assert draft(person) == ""
     assert stored(run) == ["I am looking at it", "Hello"]
