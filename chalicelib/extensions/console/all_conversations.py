@@ -21,13 +21,15 @@ MAX_EXAMINED, MAX_SEARCHED = 500, 200
 # The maximum number of examined conversations whose metadata is too long for the index. Each costs one request.
 _MAX_LONG = 20
 _MAX_MATCHES = 100  # per agent; further matches are on the next page
+_NEWEST = "7" + "z" * 25  # the highest creation time, after which a list begins with its newest conversation
 
 
 class ConversationPage(NamedTuple):
     """The conversations of a page, newest first, with `ID` and `agentId`.
 
-    `following` is the creation time (a ULID) of the last examined conversation, after which the next page continues. It
-    is None at the end of the list. In a search, a matching message is shown as the newest message.
+    A page for an id lists only the conversations with this id. `following` is the creation time (a ULID) of the last
+    examined conversation, after which the next page continues. It is None at the end of the list. In a search, a
+    matching message is shown as the newest message.
     """
 
     conversations: list[Document]
@@ -35,8 +37,8 @@ class ConversationPage(NamedTuple):
 
     @property
     def searched_until(self) -> int | None:
-        """The Unix time after which all conversations were examined, or None if all were."""
-        return ids.timestamp_of(self.following) // 1000 if self.following else None
+        """The Unix time after which all conversations were examined, or None if all or only an id were."""
+        return ids.timestamp_of(self.following) // 1000 if self.following not in (None, _NEWEST) else None
 
 
 class _ExaminedConversation(NamedTuple):
@@ -52,8 +54,9 @@ def read(
 ) -> ConversationPage:
     """Return a page of the agents' conversations after the cursor that satisfy the conditions.
 
-    `text` is the condition's text as typed. With it, the page also lists conversations with this id and, if the
-    extension `transcripts` is enabled, with messages that contain the text.
+    `text` is the condition's text as typed. If it is the id of conversations, the first page lists only these, for one
+    request, and the next page begins the search. If the extension `transcripts` is enabled, the search also covers
+    messages.
 
     A page examines up to 500 conversations, or 200 with their messages. It costs at most two requests per agent plus
     31. A search of messages adds up to three requests per agent with examined conversations, one per 20 conversations,
@@ -63,6 +66,8 @@ def read(
         raise errors.Invalid.member("cursor", "must be the address of an earlier page")
     has_messages = bool(conditions.text) and extensions.has("transcripts")
     start = cursor or (ids.id_at(conditions.until * 1000, 0) if conditions.until else None)
+    if not cursor and (with_id := _with_id(workspace_id, agent_ids, conditions, text)):
+        return ConversationPage(with_id, start or _NEWEST)
     rows = _newest_first(workspace_id, agent_ids, start)
     entries, following = _examine(rows, conditions, text, MAX_SEARCHED if has_messages else MAX_EXAMINED)
     if has_messages and entries:
@@ -70,8 +75,7 @@ def read(
     listed = [entry for entry in entries if entry.is_listed]
     if len(listed) > MAX_ROWS:
         listed, following = listed[:MAX_ROWS], listed[MAX_ROWS - 1].row.created
-    with_id = [] if cursor else _with_id(workspace_id, agent_ids, conditions, text)
-    return ConversationPage([*with_id, *(entry.record for entry in listed)], following)
+    return ConversationPage([entry.record for entry in listed], following)
 
 
 def _newest_first(workspace_id: str, agent_ids: Sequence[str], cursor: str | None) -> Iterator[ConversationRow]:
@@ -97,7 +101,7 @@ def _examine(
 ) -> tuple[list[_ExaminedConversation], str | None]:
     """Return the entries of a page, and the position after which the list continues, or None at its end.
 
-    Omit expired conversations. Also omit conversations whose id is `text`, because the first page begins with them.
+    Omit expired conversations. Also omit conversations whose id is `text`, because the first page lists them.
     """
     entries: list[_ExaminedConversation] = []
     position, listed, long = None, 0, 0

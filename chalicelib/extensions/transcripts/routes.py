@@ -36,8 +36,8 @@ def search_conversations(agent_id: str) -> Response:
     """Search an agent's conversations for messages that contain the text `q`, newest conversation first.
 
     `messages` contains up to 20 matching messages, newest first. A request searches up to 200 conversations, or 4 MB of
-    transcripts. All conversations created after `searchedUntil` (Unix seconds) have been searched. While `hasMore` is
-    true, pass `nextCursor` as `cursor` to continue.
+    transcripts, or fewer if reads are slow. All conversations created after `searchedUntil` (Unix seconds) have been
+    searched. While `hasMore` is true, pass `nextCursor` as `cursor` to continue.
     """
     limit, cursor, conditions = parameters.limit(), parameters.cursor(), filters.Filters.from_request()
     if not conditions.text:

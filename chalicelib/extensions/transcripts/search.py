@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from chalicelib import storage
 from chalicelib.conversations import transcript
 from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.rows import ConversationRow
@@ -18,6 +19,8 @@ from chalicelib.storage import Document
 # Maximum conversations per request, and the number of bytes of JSON turns after which a request stops.
 MAX_EXAMINED = 200
 _MAX_BYTES = 4_000_000
+# If less time remains for the request's reads, a search ends early instead of failing with 503.
+_MIN_SECONDS_LEFT = 10
 # Maximum matching messages per conversation in the response.
 _MAX_MESSAGES = 20
 
@@ -35,7 +38,7 @@ def search(entries: Sequence[ConversationRow], text: str) -> Iterator[pages.Exam
         messages = _matching(state.turns, text)
         record = {**render_v3(row, state.metadata), "messages": messages} if row and messages else None
         yield pages.Examined(position, record, number < len(entries))
-        if size > _MAX_BYTES:
+        if size > _MAX_BYTES or storage.seconds_left() < _MIN_SECONDS_LEFT:
             return
 
 

@@ -137,6 +137,11 @@ def test_a_conversation_with_the_id_is_first_and_listed_once(
         workspace_api.post(f"/agents/{agent_id}/interact/{name.replace(' ', '-')}/state", body)
     monkeypatch.setattr(all_conversations, "MAX_SEARCHED", 3)
     monkeypatch.setattr(all_conversations, "MAX_EXAMINED", 3)
+    signed_in.open("/overview")  # caches the session
+    with metered() as meter:
+        page = signed_in.open("/convos?q=V01")
+    assert (sorted(names_in(page)), meter.total) == (["V01", "Visitor of V01"], 4)
+    assert "Only conversations with this id" in page.text and "were searched" not in page.text
     names = names_on_all(signed_in, "/convos?q=V01")
     assert sorted(names[:2]) == ["V01", "Visitor of V01"] and names[2:] == ["Visitor of V01 again"]
     assert names_in(signed_in.open("/convos?q=V01&state=ai-chatting")) == ["V01"]

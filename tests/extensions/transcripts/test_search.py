@@ -131,6 +131,15 @@ def test_a_search_equals_the_model(api: Api, workspace: NewWorkspace, monkeypatc
             compare(api, conversations, query, after, most=1_000)
 
 
+@pytest.mark.usefixtures("agent_id")
+def test_a_slow_search_ends_early(api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(2)
+    conversations = [any_searched(chance, number, messages=2) for number in range(4)]
+    fill(workspace, conversations)
+    monkeypatch.setattr(storage, "seconds_left", lambda: search._MIN_SECONDS_LEFT - 1)
+    assert len([*pages(api, conversations, {"q": "nothing"}, "")]) == len(conversations)
+
+
 @whole
 @pytest.mark.long
 @pytest.mark.usefixtures("agent_id")
