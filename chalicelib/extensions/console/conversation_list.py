@@ -40,6 +40,11 @@ class ConversationList(NamedTuple):
         return any(self.query[name] for name in _FILTERS)
 
     @property
+    def address(self) -> str:
+        """The list's query string, which is empty for the waiting conversations without filters."""
+        return address_of(self.query)
+
+    @property
     def following(self) -> str | None:
         """The next page's query string, or None at the end of the list."""
         return query_string({**self.query, "cursor": self.page.following}) if self.page.following else None
@@ -85,9 +90,6 @@ def show(session: Session, status: int = 200, **result: Any) -> Response:
         visitor=next(filter(None, map(listed.query.get, inbox.VISITOR)), None),
         max_rows=inbox.MAX_ROWS,
         max_exported=inbox.MAX_ROWS * (MAX_PAGES if listed.tab == "all" else 1),
-        here=query_string(
-            {**listed.query, "tab": listed.tab if listed.tab != "waiting" or listed.is_filtered else None}
-        ),
         colleagues=colleagues,
         has_more_colleagues=has_more,
         is_beside=False,
@@ -102,6 +104,12 @@ def read_query(session: Session) -> dict[str, Any]:
     if session.agent_ids is not None and query["agent"] not in session.agent_ids:
         query["agent"] = None
     return {**query, "tab": _tab(session, query)}
+
+
+def address_of(query: dict[str, Any], **others: Any) -> str:
+    """Return the query string of the list that `read_query` describes, with other values."""
+    is_default = query["tab"] == "waiting" and not any(query[name] for name in _FILTERS)
+    return query_string({**query, "inbox": None, "tab": None if is_default else query["tab"], **others})
 
 
 def read(session: Session) -> ConversationList:
@@ -135,13 +143,6 @@ def _page_of_all(session: Session, agents: VisibleAgents, query: Document, curso
     return all_conversations.read(session.workspace_id, agent_ids, inbox.filters_from_request(), text, cursor)
 
 
-def read_tab(session: Session, tab: str) -> ConversationList:
-    """Return the list of the tab `waiting` or `mine`, without filters."""
-    waiting = inbox.read(session)
-    query = {**dict.fromkeys(_FILTERS), "tab": tab}
-    return ConversationList(query, tab, waiting.counts, ConversationPage(waiting.conversations[tab]), None)
-
-
 def row_values(session: Session, listed: ConversationList) -> Document:
     """Return the template variables for the tabs and the rows, without colleagues."""
     return {
@@ -150,6 +151,7 @@ def row_values(session: Session, listed: ConversationList) -> Document:
         "counts": listed.counts,
         "waiting_count": listed.counts["waiting"],
         "query": listed.query,
+        "list_query": listed.address,
         "conversations": listed.page.conversations,
         "author": partial(previews.author, session),
         "long_waits": listed.long_waits,

@@ -27,11 +27,6 @@ _MAX_TAGS = 100  # the maximum number of tags in a form
 _MAX_VARIABLES, _MAX_VARIABLE_NAME, _MAX_VARIABLE = 20, 60, 300
 
 
-def _open_tab(session: Session) -> str:
-    """Return the tab beside a transcript."""
-    return "mine" if session.client_id and current_request.query_value("tab") == "mine" else "waiting"
-
-
 @signed_in("/convos")
 def read_conversation(session: Session, agent_id: str, convo_id: str) -> Response:
     """Show a conversation: its newest messages, information about the visitor, and the forms."""
@@ -51,7 +46,7 @@ def submit_action(session: Session, agent_id: str, convo_id: str) -> Response:
         return _page(session, agent_id, convo_id, fields, error)
     if fields["action"] != "reply" and fields.get("text"):  # keep a draft, which a redirect would lose
         return _page(session, agent_id, convo_id, fields)
-    query = query_string({"done": fields["action"], "tab": current_request.query_value("tab") and _open_tab(session)})
+    query = conversation_list.address_of(conversation_list.read_query(session), done=fields["action"])
     return pages.redirect(f"/{session.workspace_id}/convos/{agent_id}/{convo_id}{query}")
 
 
@@ -60,7 +55,7 @@ def _page(
 ) -> Response:
     """Return the page, with a form's error and its submitted values."""
     values = read_transcript(session, agent_id, convo_id)
-    listed = conversation_list.read_tab(session, _open_tab(session))
+    listed = conversation_list.read(session)
     colleagues, has_more = list_colleagues(session)
     done = None if error else submitted.get("action") or current_request.query_value("done")
     return guard.page(

@@ -1,6 +1,7 @@
 """The inbox in the console: the tabs with their counts, the rows, and the list beside a transcript."""
 
 import re
+from html import escape
 
 import pytest
 
@@ -119,6 +120,39 @@ def test_the_list_is_beside_the_transcript_and_the_title_has_the_number(signed_i
     workspace_api.patch("/v3/agents/support/convos/Ann", {"conversation": {"state": "ended_chat"}})
     page = signed_in.open("/convos")
     assert "<title>Conversations</title>" in page.text and "hidden>0</span>" in page.text
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("?tab=all&agent=sales", ["Cor", "Bea"]),
+        ("?tab=all&q=from+c", ["Cor"]),
+        ("?tab=mine&agent=sales", ["Bea"]),
+        ("?tab=waiting&tag=%22%3E%3Cb%3E", []),
+    ],
+)
+def test_an_open_conversation_keeps_the_list(
+    query: str, names: list[str], signed_in: Browser, workspace_api: Api
+) -> None:
+    converse(workspace_api, "support", "Ann", "requested_chat")
+    converse(workspace_api, "sales", "Bea", "human-chatting", "bo")
+    converse(workspace_api, "sales", "Cor", "ended_chat")
+    listed = signed_in.open(f"/convos{query}")
+    page = signed_in.open(f"/convos/support/Ann{query}")
+    assert names_in(listed) == names_in(page) == names
+    assert all(f'/{name}{escape(query)}"' in listed.text for name in names)
+    assert f'class="back" href="{signed_in.home}/convos{escape(query)}"' in page.text
+    addresses = re.findall(r'data-inbox="([^"]*)"', page.text)
+    assert addresses == ([] if "q=" in query else [f"{signed_in.home}/inbox{escape(query)}&amp;beside=true"])
+    assert "<b>" not in page.text
+    page = signed_in.submit(page, f"/convos/support/Ann{query}", {"action": "take"})
+    assert f'class="back" href="{signed_in.home}/convos{escape(query)}"' in page.text
+
+
+def test_an_invalid_filter_of_the_list_is_an_error_of_the_conversation(signed_in: Browser, workspace_api: Api) -> None:
+    converse(workspace_api, "support", "Ann", "requested_chat")
+    assert signed_in.open("/convos/support/Ann?from=yesterday").status == 400
+    assert signed_in.open("/convos/support/Ann?tab=all&cursor=x").status == 400
 
 
 def test_a_row_names_the_author_of_the_newest_message(signed_in: Browser, workspace_api: Api) -> None:
