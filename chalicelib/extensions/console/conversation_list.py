@@ -154,6 +154,7 @@ def row_values(session: Session, listed: ConversationList) -> Document:
         "list_query": listed.address,
         "conversations": listed.page.conversations,
         "author": partial(previews.author, session),
+        "is_unanswered": previews.is_unanswered,
         "long_waits": listed.long_waits,
         "following": listed.following,
         "is_filtered": listed.is_filtered,

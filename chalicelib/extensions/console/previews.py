@@ -1,4 +1,4 @@
-"""The author of the newest message, whose name lists of conversations show before the beginning of the message."""
+"""The newest message in lists of conversations: its author, and whether it is unanswered."""
 
 from chalicelib.conversations.new_messages import HUMAN
 from chalicelib.extensions.console import guard
@@ -7,6 +7,11 @@ from chalicelib.extensions.console.template_filters import display_name, truncat
 from chalicelib.storage import Document
 
 _MAX_NAME = 40
+
+
+def is_unanswered(record: Document) -> bool:
+    """Return whether a conversation that waits for or is with a person ends with a visitor's message."""
+    return record.get("lastMessageFrom") == HUMAN and record.get("state") in ("requested_chat", "human-chatting")
 
 
 def author(session: Session, record: Document) -> str:

@@ -173,6 +173,26 @@ def test_a_row_names_the_author_of_the_newest_message(signed_in: Browser, worksp
         assert previews() == ["Visitor:", "", author]
 
 
+def test_a_row_is_unanswered_until_a_person_writes_or_the_conversation_ends(
+    signed_in: Browser, workspace_api: Api
+) -> None:
+    def unanswered() -> list[str]:
+        page = signed_in.open("/convos?tab=all").text
+        rows = re.findall(r'<a [^>]*class="unanswered".*?</a>', page, re.DOTALL)
+        assert all('<span class="unseen">Unanswered</span>' in row for row in rows)
+        assert page.count("Unanswered") == len(rows)
+        return re.findall(r"<strong>([^<]*)</strong>", "".join(rows))
+
+    for name, state in (("Ann", "requested_chat"), ("Bea", "human-chatting"), ("Cor", "ai-chatting")):
+        converse(workspace_api, "sales", name, state)
+    assert unanswered() == ["Bea", "Ann"]
+    reply = {"from": "bot", "item": {"text": "Hello", "sender": "Bo de Vries"}}
+    workspace_api.post("/v3/agents/sales/convos/Bea/messages", {"messages": [reply]})
+    assert unanswered() == ["Ann"]
+    workspace_api.patch("/v3/agents/sales/convos/Ann", {"conversation": {"state": "ended_chat"}})
+    assert unanswered() == []
+
+
 def test_a_row_that_was_stored_without_an_author_names_none(
     signed_in: Browser, workspace: NewWorkspace, workspace_api: Api
 ) -> None:
