@@ -80,9 +80,12 @@ def browser_language() -> str:
 
 
 def service_url() -> str:
-    """Return the API's URL as the browser sees it, or `$CAMS` if the request has no `Host` header."""
+    """Return the API's URL as the browser sees it, or `$CAMS` if the request has no `Host` header.
+
+    API Gateway adds the scheme to each request. A local run receives requests without it, over HTTP.
+    """
     headers = current_request.request().headers
-    host, scheme = headers.get("host"), headers.get("x-forwarded-proto", "https")
+    host, scheme = headers.get("host"), headers.get("x-forwarded-proto", "http")
     return f"{scheme}://{host}{root().removesuffix('/console')}" if host else "$CAMS"
 
 

@@ -25,6 +25,16 @@ def test_a_token_is_shown_once_and_revoked(operator: Browser, workspace_api: Api
         assert (answer.status, 'id="wrong-' in answer.text) == (400, True)
 
 
+def test_a_new_token_can_only_read_by_default(operator: Browser) -> None:
+    assert '<option value="read" selected>' in operator.open("/settings").text
+
+
+def test_the_install_snippets_have_the_address_of_the_run_and_can_be_copied(operator: Browser) -> None:
+    page = operator.open("/agents/support", Host="127.0.0.1:8000").text
+    assert 'curl -sS "http://127.0.0.1:8000/v3/' in page and page.count('snippet" data-copy="Copy"') == 4
+    assert re.search(r'src="[^"]*/copy\.\w+\.js"', page)
+
+
 def test_a_named_set_of_scopes_gives_its_rights(operator: Browser, workspace_api: Api) -> None:
     for name, granted in operators.SCOPE_SETS.items():
         fields = {"name": name, "days": "30", "scope_set": name}
