@@ -1,4 +1,4 @@
-"""The overview page: the conversations waiting for a person, and the counts for the last 30 days."""
+"""The overview page: the conversations waiting for a person, and the counts for the last days."""
 
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ class VisibleAgents(NamedTuple):
 
 @signed_in("/overview")
 def read_overview(session: Session) -> Response:
-    """Show the conversations waiting for a person and, with the reports extension, the counts for the last 30 days.
+    """Show the conversations waiting for a person and, with the reports extension, the counts for the last days.
 
     Besides the requests for the agents and the inbox, the page costs two per agent if the reports extension is enabled.
     For an operator of an almost empty workspace, the first steps call up to three API operations.

@@ -1,4 +1,4 @@
-"""The overview's tiles and charts, which show the counts for the last 30 days from the reports extension."""
+"""The overview's tiles and charts, which show the counts for the last days from the reports extension."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,14 +14,18 @@ TILES = ("conversations", "messages", "newVisitors", "handoffs", "leads")
 CHARTS = ("conversations", "messages", "handoffs")
 # The count that each dimension's chart shows. Only page loads, which count visitors, have a country.
 DIMENSIONS = {"origin": "conversations", "country": "newVisitors"}
-_DAYS = 30
 
 
 def read(session: Session, titles: dict[str, str]) -> Document:
-    """Return the template variables for these agents' counts. This costs three requests per agent, and up to two."""
+    """Return the template variables for these agents' counts in the last 7, 30 or 90 days.
+
+    This costs three requests per agent, and up to two. Raise InvalidPeriod, or TooManyAgents for a long period.
+    """
     t = guard.texts(session)
-    period = periods.last_days(_DAYS, t.zone)
+    days = periods.days_from_request()
+    period = periods.last_days(days, t.zone)
     before = period.before()
+    _REPORTS.check_size([*titles], _REPORTS.ReportQuery(period, before, "day", "origin"))
     recent = _REPORTS.read_recent(session.workspace_id, [*titles], before.start, period.end)
     of_agents = {name: [*recent.read(name, before.start, period.end, None)] for name in titles}
     hourly_counts = [hour for hours in of_agents.values() for hour in hours]
@@ -32,6 +36,8 @@ def read(session: Session, titles: dict[str, str]) -> Document:
     return {
         "report": report,
         "period": period,
+        "days": days,
+        "choices": periods.LAST_DAYS,
         "counted_until": recent.counted_until,
         "series": periods.with_labels(report["series"], "day", period.zone, t),
         "earlier": periods.with_labels(earlier["series"], "day", period.zone, t),

@@ -64,6 +64,14 @@ def last_days(days: int, zone: tzinfo) -> Any:
     return _REPORTS.ReportPeriod.covering(start, end, zone)
 
 
+def days_from_request() -> int:
+    """Return the requested number of last days, by default 30. Raise InvalidPeriod."""
+    days = current_request.query_value("days") or str(_DEFAULT_DAYS)
+    if days not in map(str, LAST_DAYS):
+        raise InvalidPeriod("days")
+    return int(days)
+
+
 def bounds_from_request() -> tuple[int | None, int | None]:
     """Return the bounds of the requested UTC days in Unix seconds, or None for an empty date. Raise InvalidPeriod."""
     first, last = _date("from"), _date("to")
@@ -110,18 +118,11 @@ def local_time(seconds: int, zone: tzinfo) -> datetime:
 def _period(zone: tzinfo) -> Any:
     first, last = _date("from"), _date("to")
     last = last or local_time(clock.seconds(), zone).date()
-    first = first or last - timedelta(days=_days() - 1)
+    first = first or last - timedelta(days=days_from_request() - 1)
     if not timedelta() <= last - first < timedelta(days=_REPORTS.MAX_DAYS):
         raise InvalidPeriod("from")
     start, end = _midnight(first, zone), _midnight(last + timedelta(days=1), zone)
     return _REPORTS.ReportPeriod.covering(start, end, zone)
-
-
-def _days() -> int:
-    days = current_request.query_value("days") or str(_DEFAULT_DAYS)
-    if days not in map(str, LAST_DAYS):
-        raise InvalidPeriod("days")
-    return int(days)
 
 
 def _date(name: str) -> date | None:

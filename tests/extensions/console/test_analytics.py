@@ -62,6 +62,27 @@ def test_countries_and_channels_have_names(browser: Browser, workspace_api: Api,
         assert all(f">{name}</" in overview_page for name in names)
 
 
+def test_the_overview_has_the_counts_of_7_30_or_90_days(signed_in: Browser, workspace: NewWorkspace) -> None:
+    count(workspace.workspace_id, "support", day_before(60), 0, "NL", conversations=13)
+    for query, days, total in (("", 30, 7), ("?days=7", 7, 7), ("?days=90", 90, 20)):
+        page = signed_in.open(f"/overview{query}").text
+        assert f"<strong>{total}</strong>" in page
+        assert re.findall(r'href="[^"]*[?]days=(\d+)" aria-current="true"', page) == [str(days)]
+    assert signed_in.open("/overview?days=8").status == 400
+
+
+def test_charts_have_five_dates_and_one_legend(signed_in: Browser) -> None:
+    page = signed_in.open("/overview").text
+    axis = page.partition('<svg class="plot"')[2].partition("</figure>")[0]
+    dates = re.findall(r'y="176" text-anchor="(\w+)">([^<]*)<', axis)
+    assert [one for one, _ in dates] == ["start", "middle", "middle", "middle", "end"]
+    assert [label for _, label in dates] == [
+        f"{clock.to_datetime(clock.seconds() - days * 86_400):%-d %b}" for days in (29, 22, 15, 7, 0)
+    ]
+    assert page.count('class="legend') == 1 and page.count("Dashed") == 1
+    assert len(re.findall('y="176"', signed_in.open(f"/analytics?interval=hour&from={TODAY}").text)) % 3 == 0
+
+
 def test_a_single_date_is_completed(signed_in: Browser) -> None:
     """Filters are submitted when the first of two dates changes, so the page completes the other one."""
     today = clock.seconds()
