@@ -40,6 +40,19 @@ def test_hostile_names_stay_text_on_one_line(mailing: Mailing, workspace_api: Ap
     assert len(shown) == 3 and max(map(len, shown)) < 130
 
 
+def test_a_mail_contains_the_beginning_of_the_newest_message_and_a_button(mailing: Mailing, workspace_api: Api) -> None:
+    request_person(workspace_api, "ann", userName="Ann")
+    message = {"from": "human", "item": {"text": "<b>Pay</b> at evil.example " + "x" * 200}}
+    workspace_api.post("/v3/agents/support/convos/ann/messages", {"messages": [message]})
+    mailing.happen()
+    (received,) = mailing.mails
+    (preview,) = [line for line in text_of(received).splitlines() if line.startswith("<b>Pay")]
+    assert preview == "<b>Pay< b> at evil example " + "x" * 72 + "…"
+    html = text_of(received, "html")
+    assert "&lt;b&gt;Pay" in html and "<b>Pay" not in html
+    assert re.search(r'<a class="button" href="https://cams\.test/[^"]*/convos\?inbox=true">Show all', html)
+
+
 # Names that email programs would turn into links, directly or after normalisation.
 LINKS = (
     "https://evil.example", "evil.example", "www.evil.example/pay?x=1", "ann@evil.example", "mailto:ann@evil.example",

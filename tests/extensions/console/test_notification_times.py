@@ -61,7 +61,7 @@ def test_twenty_requests_in_five_minutes_are_a_mail_and_a_digest(mailing: Mailin
     assert mailing.queued == []
 
 
-def test_a_digest_lists_at_most_twenty_newest_first(
+def test_a_digest_lists_the_twenty_longest_waits_and_counts_the_others(
     mailing: Mailing, workspace: NewWorkspace, workspace_api: Api, pass_time: PassTime
 ) -> None:
     for number in range(23):
@@ -69,10 +69,11 @@ def test_a_digest_lists_at_most_twenty_newest_first(
         pass_time(1)
     mailing.happen()
     listed = re.findall(r"/convos/support/(visitor\d\d)", text_of(mailing.mails[0]))
-    assert listed == [f"visitor{number:02}" for number in reversed(range(3, 23))]
-    assert mailing.mails[0]["Subject"] == "20+ conversations are waiting for a person"
+    assert listed == [f"visitor{number:02}" for number in range(20)]
+    assert mailing.mails[0]["Subject"] == "23 conversations are waiting for a person"
     for kind in ("plain", "html"):
         assert f"{CONSOLE}/{workspace.workspace_id}/convos?inbox=true" in text_of(mailing.mails[0], kind)
+        assert "Others that are waiting: 3" in text_of(mailing.mails[0], kind)
 
 
 def test_conversations_taken_over_before_the_digest_are_no_mail(mailing: Mailing, workspace_api: Api) -> None:

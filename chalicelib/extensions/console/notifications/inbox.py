@@ -29,10 +29,10 @@ class WaitingConversation(NamedTuple):
 def find_waiting(
     workspace_id: str, agent_ids: Collection[str], cursor: str | None = None
 ) -> tuple[list[WaitingConversation], str | None]:
-    """Return the agents' conversations that still wait for a person, newest first.
+    """Return the agents' conversations that still wait for a person, the longest wait first.
 
-    The list has at most 21 conversations, one more than an email shows. Examine at most 2,000 entries after the cursor.
-    Also return the cursor for the next search, or None at the end of the inbox.
+    Examine at most 2,000 entries, newest first, after the cursor. Also return the cursor for the next search, or None
+    at the end of the inbox.
     """
     waiting: list[WaitingConversation] = []
     examined, has_more = 0, True
@@ -48,9 +48,7 @@ def find_waiting(
                 waiting.append(
                     WaitingConversation(split_key(row.conversation)[2], agent_id, metadata, second_of(position))
                 )
-            if len(waiting) > MAX_LISTED:
-                return waiting, cursor
-    return waiting, cursor if has_more else None
+    return waiting[::-1], cursor if has_more else None
 
 
 def _read_metadata(row: ConversationRow) -> Document:

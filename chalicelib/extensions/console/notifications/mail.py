@@ -39,29 +39,31 @@ class _Line(NamedTuple):
     """A conversation as it appears in an email."""
 
     name: str
-    title: str
+    preview: str
     agent: str
     changed_at: int
     link: str
 
 
 def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[WaitingConversation]) -> bytes:
-    """Return the email about conversations. Its headers contain no visitor texts, and only the name of the client."""
+    """Return the email about conversations, which lists the first 20.
+
+    Its headers contain no visitor texts, and only the name of the client.
+    """
     records = recipient.client, recipient.organisation
     language = rendering.language_of(*records)
     t = rendering.texts(language, rendering.zone_of(*records))
     lines = _lines(workspace_id, recipient, waiting[: inbox.MAX_LISTED])
     home = f"{mail_settings.console_url()}/{quote(workspace_id)}"
     stop = f"{home}/unsubscribe/{unsubscribe_token.token(workspace_id, recipient.client_id)}"
-    has_more = len(waiting) > len(lines)
-    count = f"{len(lines)}+" if has_more else len(lines)
-    subject = t("mail.one") if count == 1 else t("mail.many", count=count)
-    context = {"t": t, "language": language, "subject": subject, "lines": lines}
-    everything = f"{home}{_INBOX if recipient.page == '/convos' else recipient.page}" if has_more else ""
+    others = len(waiting) - len(lines)
+    subject = t("mail.one") if len(waiting) == 1 else t("mail.many", count=len(waiting))
+    context = {"t": t, "language": language, "subject": subject, "lines": lines, "others": others}
+    everything = f"{home}{_INBOX if recipient.page == '/convos' else recipient.page}"
     links = {"stop": stop, "account": f"{home}/account", "everything": everything}
     message = new_message(subject, recipient.client)
     message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
-    more = (f"{t('mail.more')}: {everything}",) if has_more else ()
+    more = [*([t("mail.others", count=others)] if others else []), f"{t('mail.more')}: {everything}"]
     message.set_content(_text(t, subject, lines, more, (t("mail.why"), f"{t('unsubscribe')}: {stop}")))
     message.add_alternative(rendering.environment().get_template("mail.html").render(context, **links), subtype="html")
     # `message` would encode links that are longer than a line, and email programs would not recognise them.
@@ -103,7 +105,7 @@ def _lines(workspace_id: str, recipient: Recipient, waiting: Sequence[WaitingCon
                 or conversation.metadata.get("userEmail")
                 or conversation.conversation_id
             ),
-            plain(conversation.metadata.get("title")),
+            plain(conversation.metadata.get("lastMessage") or conversation.metadata.get("title")),
             plain(titles[conversation.agent_id]),
             conversation.changed_at,
             _link(workspace_id, recipient, conversation),
@@ -123,7 +125,7 @@ def _link(workspace_id: str, recipient: Recipient, waiting: WaitingConversation)
 
 def _text(t: rendering.Texts, subject: str, lines: Sequence[_Line], more: Sequence[str], closing: Sequence[str]) -> str:
     blocks = [
-        "\n".join(filter(None, (line.name, line.title, f"{line.agent} · {moment(line.changed_at, t)}", line.link)))
+        "\n".join(filter(None, (line.name, line.preview, f"{line.agent} · {moment(line.changed_at, t)}", line.link)))
         for line in lines
     ]
     return "\n\n".join([subject, *blocks, *more, "-- \n" + "\n".join(closing)]) + "\n"
