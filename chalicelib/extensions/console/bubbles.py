@@ -29,7 +29,7 @@ class Bubble(NamedTuple):
     """A message on a page. `item` contains an item in an unknown format as JSON. A truncated message has a `digest`.
 
     `mark` identifies the message in the page. It is empty if the message has no id. `mid` is the id, or empty if the id
-    cannot be part of an address.
+    cannot be part of an address. `author` marks the client who sent the message in the console.
     """
 
     mark: str
@@ -37,6 +37,7 @@ class Bubble(NamedTuple):
     digest: str | None
     is_human: bool
     person: str
+    author: str
     kind: str
     time: int | None
     title: str
@@ -112,7 +113,7 @@ def _bubble(message: Document) -> Bubble:
         is_truncated = is_truncated or len(text) > max_characters
         return template_filters.truncate(text, max_characters)
 
-    person = item.get("sender") if isinstance(item, dict) else None
+    person, author = (item.get("sender"), item.get("author")) if isinstance(item, dict) else (None, None)
     image, link = (card[name] if len(card[name]) <= _MAX_LINK else "" for name in ("image", "link"))
     title, text = fit(card["title"], _MAX_NAME), fit(template_filters.text_of(item) or card["text"], _MAX_TEXT)
     choices = [fit(choice, _MAX_NAME) for choice in card["choices"][:_MAX_CHOICES]]
@@ -129,6 +130,7 @@ def _bubble(message: Document) -> Bubble:
         digest=digest(message) if is_part else None,
         is_human=message.get("from") == "human",
         person=template_filters.truncate(str(person), _MAX_NAME) if person else "",
+        author=str(author or ""),
         kind=template_filters.truncate(str(message.get("type") or "–"), _MAX_NAME),
         time=template_filters.unix_seconds(message.get("ts")),
         title=title,

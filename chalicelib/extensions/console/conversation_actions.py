@@ -39,16 +39,33 @@ def new_reply(session: Session, fields: dict[str, str]) -> Document:
 
 
 def _new_message(session: Session, fields: dict[str, str]) -> Document:
-    text = fields.get("text", "").strip()
+    text, mid = submitted_text(session, fields), fields.get("mid")
+    item = {"payload": {"message": text}, "text": text, "sender": _signature(session)}
+    if session.client_id:  # operators are administrators
+        item["author"] = author(session.workspace_id, session.client_id, mid)
+    return {"mid": mid, "from": "bot", "type": "text", "item": item}
+
+
+def submitted_text(session: Session, fields: dict[str, str]) -> str:
+    """Return a form's message with the line breaks of the API. Browsers send CRLF. Raise Invalid for an empty text."""
+    text = fields.get("text", "").replace("\r\n", "\n").strip()
     if not text:
         raise guard.form_error(session, "text")
-    item = {"payload": {"message": text}, "text": text, "sender": _signature(session)}
-    return {"mid": fields.get("mid"), "from": "bot", "type": "text", "item": item}
+    return text
+
+
+def author(workspace_id: str, client_id: str, mid: str | None) -> str:
+    """Return the text that marks a client's message. Visitors can read messages, but must not see clients' ids."""
+    return hashlib.sha256(json.dumps([workspace_id, client_id, mid]).encode()).hexdigest()[:32]
 
 
 def may_change(session: Session, message: Bubble) -> bool:
-    """Return whether the person may change or delete a message: administrators any message, other people their own."""
-    return session.is_admin or (not message.is_human and message.person == _signature(session))
+    """Return whether the person may change or delete a message: administrators any message, other people their own.
+
+    People choose their names, so the name of a message's sender does not matter.
+    """
+    own = author(session.workspace_id, session.client_id or "", message.mid)
+    return session.is_admin or (not message.is_human and message.author == own)
 
 
 def _signature(session: Session) -> str:

@@ -12,11 +12,13 @@ from chalicelib.extensions.console import calls, conversation_list, pages
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import unix_seconds
-from chalicelib.http import files
+from chalicelib.http import files, responses
 from chalicelib.storage import Document, encode_json
 
-# The maximum size of a file's conversations as JSON, in bytes. Lambda limits responses to 6 MB, with escaped quotes.
+# The maximum size of a file's conversations as JSON, in bytes, which limits how much a download reads.
 _MAX_BYTES = 4_000_000
+# The maximum size of a file in bytes, as the JSON string in a Lambda response, where quotation marks are escaped.
+_MAX_FILE = responses.RESPONSE_LIMIT
 _MAX_IDS = 100  # per request
 _METADATA = ("title", "state", "userID", "userName", "userEmail", "userPhone", "origin", "chatAssignedTo")
 _COLUMNS = ("agentId", "ID", "ts", "lastModified", *_METADATA, "tags", "messagesNum", "transcript")
@@ -26,14 +28,25 @@ _COLUMNS = ("agentId", "ID", "ts", "lastModified", *_METADATA, "tags", "messages
 def download_json(session: Session) -> Response:
     """Return the conversations of the query's tab and filters as a JSON file."""
     text = json.dumps(_read(session), ensure_ascii=False, indent=1)
-    return pages.download("conversations.json", "application/json", text)
+    return _file("conversations.json", "application/json", text)
 
 
 @signed_in("/convos")
 def download_csv(session: Session) -> Response:
     """Return the conversations of the query's tab and filters as a CSV file, with at most 32,000 characters a cell."""
     lines = [files.csv_line(map(_cells(record).get, _COLUMNS)) for record in _read(session)]
-    return pages.download("conversations.csv", files.MEDIA[files.CSV], files.csv_line(_COLUMNS) + "".join(lines))
+    return _file("conversations.csv", files.MEDIA[files.CSV], files.csv_line(_COLUMNS) + "".join(lines))
+
+
+def _file(name: str, media: str, text: str) -> Response:
+    """Return a file. Raise TooLarge if quotation marks or indentation make it too large for a response."""
+    if len(encode_json(text)) > _MAX_FILE:
+        raise _too_large()
+    return pages.download(name, media, text)
+
+
+def _too_large() -> errors.TooLarge:
+    return errors.TooLarge("The file would be too large; choose a filter, or use the API.")
 
 
 def _read(session: Session) -> list[Document]:
@@ -45,7 +58,7 @@ def _read(session: Session) -> list[Document]:
             exported[agent_id, record["ID"]] = record
             size += len(encode_json(record))
             if size > _MAX_BYTES:
-                raise errors.TooLarge("The file would be too large; choose a filter, or use the API.")
+                raise _too_large()
     return [exported[key] for key in dict.fromkeys(listed) if key in exported]
 
 

@@ -9,7 +9,7 @@ from chalicelib import errors
 from chalicelib.conversations import transcript
 from chalicelib.extensions.console import bubbles, calls, conversations, guard, pages
 from chalicelib.extensions.console.calls import commit_now
-from chalicelib.extensions.console.conversation_actions import may_change
+from chalicelib.extensions.console.conversation_actions import may_change, submitted_text
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name
@@ -46,9 +46,7 @@ def delete_message(session: Session, **values: str) -> Response:
 
 def _save(session: Session, sent: dict[str, str], values: dict[str, str]) -> None:
     """Stage the message with the form's text. Raise PreconditionFailed if the form was opened with another text."""
-    text, (message, tag, _) = sent.get("text", "").strip(), _read(session, values)
-    if not text:
-        raise guard.form_error(session, "text")
+    (message, tag, _), text = _read(session, values), submitted_text(session, sent)
     old = bubbles.editable_text(message.get("item"))
     if text == old:  # the form has been submitted twice
         return

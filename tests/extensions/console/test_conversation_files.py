@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib import storage
 from chalicelib.extensions.console import all_conversations, conversation_files, conversation_list
 from tests import extensions
 from tests.api import Answer, Api
@@ -91,5 +92,22 @@ def test_a_page_without_conversations_offers_no_file(bo: Browser) -> None:
 @pytest.mark.parametrize("path", FILES)
 def test_a_file_that_is_too_large_is_refused(path: str, bo: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation_files, "_MAX_BYTES", 1_000)
+    page = bo.open(f"{path}?tab=all")
+    assert (page.status, "The file would be too large" in page.text) == (413, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "item"), [*((path, {"text": '"' * 3_000}) for path in FILES), (FILES[0], {"x": [[[]] * 900]})]
+)
+def test_a_file_that_lambda_cannot_return_is_refused(
+    path: str, item: Any, bo: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The response is longer than its records: quotation marks are escaped again, and list entries are indented."""
+    message = {"from": "human", "item": item}
+    assert workspace_api.post("/agents/sales/interact/c8/messages", {"messages": [message]}).status == 200
+    records = len(storage.encode_json(json.loads(bo.open("/convos.json?tab=all").text)))
+    assert bo.open(f"{path}?tab=all").status == 200
+    monkeypatch.setattr(conversation_files, "_MAX_BYTES", records)
+    monkeypatch.setattr(conversation_files, "_MAX_FILE", records)
     page = bo.open(f"{path}?tab=all")
     assert (page.status, "The file would be too large" in page.text) == (413, True)

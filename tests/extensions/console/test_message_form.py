@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from chalicelib.extensions.console.conversation_actions import author
+from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import HOSTILE, PASSWORD
@@ -14,18 +16,26 @@ CHANGED_MEANWHILE = "Someone else has changed this message."
 
 
 @pytest.fixture
-def bo(browser: Browser, workspace_api: Api) -> Browser:
+def bo(browser: Browser, workspace_api: Api, workspace: NewWorkspace) -> Browser:
     """Return a person's browser, and store a message of the visitor, of the AI, of the person and of a colleague."""
     for mid, members in {
-        "visitor": {"from": "human", "item": {"text": "Help", "sender": "Bo de Vries"}},
+        "visitor": {"from": "human", "item": {"text": "Help", **signed(workspace, "bo", "visitor")}},
         "ai": {"from": "bot", "item": {"payload": {"message": "Hello"}}},
-        "own": {"from": "bot", "item": {"payload": {"message": "A tpyo"}, "text": "A tpyo", "sender": "Bo de Vries"}},
-        "colleague": {"from": "bot", "item": {"text": HOSTILE, "sender": "Noor"}},
+        "own": {
+            "from": "bot",
+            "item": {"payload": {"message": "A tpyo"}, "text": "A tpyo", **signed(workspace, "bo", "own")},
+        },
+        "colleague": {"from": "bot", "item": {"text": HOSTILE, **signed(workspace, "noor", "colleague")}},
     }.items():
         message = {"mid": mid, "type": "text", **members}
         assert workspace_api.post("/agents/support/interact/ann/messages", {"messages": [message]}).status == 200
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     return browser
+
+
+def signed(workspace: NewWorkspace, client_id: str, mid: str) -> dict[str, str]:
+    """Return the members of a reply that the console stores for its author. Bo and Noor have the same name."""
+    return {"sender": "Bo de Vries", "author": author(workspace.workspace_id, client_id, mid)}
 
 
 def administrator(bo: Browser, workspace_api: Api) -> Browser:
@@ -61,14 +71,15 @@ def test_a_change_replaces_the_text_and_nothing_else(bo: Browser, workspace_api:
     form = bo.open(f"{PAGE}/messages/own")
     page = bo.submit(form, "/own", {"text": f" {HOSTILE} "})
     assert "The message has been changed." in page.text and "<img" not in page.text
-    assert items(workspace_api)["own"] == {"payload": {"message": HOSTILE}, "text": HOSTILE, "sender": "Bo de Vries"}
+    members = {name: text for name, text in items(workspace_api)["own"].items() if name != "author"}
+    assert members == {"payload": {"message": HOSTILE}, "text": HOSTILE, "sender": "Bo de Vries"}
     assert "Write a message first." in bo.submit(bo.open(f"{PAGE}/messages/own"), "/own", {"text": " "}).text
     assert items(workspace_api)["own"]["text"] == HOSTILE
 
 
 def test_a_change_does_not_overwrite_another(bo: Browser, workspace_api: Api) -> None:
     form = bo.open(f"{PAGE}/messages/own")
-    other = {"message": {"item": {"text": "Other", "sender": "Bo de Vries"}}}
+    other = {"message": {"item": {**items(workspace_api)["own"], "payload": {}, "text": "Other"}}}
     assert workspace_api.patch("/v3/agents/support/convos/ann/messages/own", other).status == 200
     workspace_api.post(
         "/agents/support/interact/ann/messages", {"messages": [{"from": "human", "item": {"text": "?"}}]}
@@ -79,6 +90,26 @@ def test_a_change_does_not_overwrite_another(bo: Browser, workspace_api: Api) ->
     assert items(workspace_api)["own"]["text"] == "Other"
     assert "The message has been changed." in bo.submit(page, "/own", {"text": "Mine"}).text
     assert items(workspace_api)["own"]["text"] == "Mine"
+
+
+def test_people_change_replies_that_they_sent_under_an_earlier_name(bo: Browser, workspace_api: Api) -> None:
+    bo.submit(bo.open(PAGE), "/ann", {"action": "reply", "mid": "reply", "text": "Good morning"})
+    assert bo.submit(bo.open("/account"), "/account", {"name": "Our team"}).status == 200
+    unsigned = {"mid": "unsigned", "from": "bot", "item": {"text": "Hello", "sender": "Our team"}}
+    copied = {"mid": "copied", "from": "bot", "item": items(workspace_api)["reply"]}
+    messages = {"messages": [unsigned, copied]}
+    assert workspace_api.post("/agents/support/interact/ann/messages", messages).status == 200
+    assert links(bo.open(PAGE)) == ["own", "reply"]
+
+
+def test_texts_keep_the_line_breaks_of_the_api(bo: Browser, workspace_api: Api) -> None:
+    bo.submit(bo.open(PAGE), "/ann", {"action": "reply", "mid": "reply", "text": "One\r\nTwo"})
+    assert items(workspace_api)["reply"]["text"] == "One\nTwo"
+    version = workspace_api.get("/v3/agents/support/convos/ann").headers["etag"]
+    for text in ("One\r\nTwo", "One\r\nTwo\r\nThree"):
+        assert workspace_api.get("/v3/agents/support/convos/ann").headers["etag"] == version
+        bo.submit(bo.open(f"{PAGE}/messages/reply"), "/reply", {"text": text})
+    assert items(workspace_api)["reply"]["text"] == "One\nTwo\nThree"
 
 
 def test_a_deletion_shows_a_question_and_a_confirmation(bo: Browser, workspace_api: Api) -> None:
@@ -118,6 +149,6 @@ def test_a_form_is_shown_for_a_text_that_it_can_replace(
 
 
 def test_a_message_whose_id_cannot_be_in_an_address_has_no_link(bo: Browser, workspace_api: Api) -> None:
-    message = {"mid": "a/b c", "from": "bot", "item": {"text": "Hello", "sender": "Bo de Vries"}}
+    message = {"mid": "a/b c", "from": "bot", "item": {"text": "Hello"}}
     workspace_api.post("/agents/support/interact/ann/messages", {"messages": [message]})
-    assert links(bo.open(PAGE)) == ["own"]
+    assert links(administrator(bo, workspace_api).open(PAGE)) == ["visitor", "ai", "own", "colleague"]
