@@ -11,7 +11,7 @@ from chalicelib.conversations import listing, transcript
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import bubbles, calls, conversation_list, guard, inbox, pages
+from chalicelib.extensions.console import bubbles, calls, conversation_list, event_lines, guard, inbox, pages
 from chalicelib.extensions.console import conversation_actions as actions
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.colleagues import list_colleagues
@@ -134,11 +134,16 @@ def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
     agent, row = find(session, agent_id, convo_id)
     before = _before()
     newest = bubbles.bubbles_that_fit(islice(transcript.newest_messages(row), before, before + MAX_MESSAGES))
-    metadata, until = metadata_of(row), before + len(newest)
+    metadata, until, messages = metadata_of(row), before + len(newest), newest[::-1]
+    earlier, events = (
+        until if newest and metadata.get("messagesNum", 0) > until else None,
+        event_lines.of_conversation(row),
+    )
     return {
         **panel_values(metadata),
-        "messages": newest[::-1],
-        "earlier": until if newest and metadata.get("messagesNum", 0) > until else None,
+        "messages": messages,
+        "events": event_lines.by_position(events, messages, is_first=not earlier, is_last=not before),
+        "earlier": earlier,
         "agent": display_name(agent, "title") or agent_id,
         # The position and version from which the page's script continues. An earlier page is not updated.
         "after": None if before else transcript.end_position(row),
