@@ -162,6 +162,17 @@ def row_values(session: Session, listed: ConversationList) -> Document:
     }
 
 
+def titles_beside(session: Session, listed: ConversationList) -> dict[str, str]:
+    """Return the titles of the agents in a list beside a transcript, or an empty dictionary if there is only one agent.
+
+    This costs at most one request.
+    """
+    agent_ids = sorted({record["agentId"] for record in listed.page.conversations})
+    if len(agent_ids) < 2:
+        return {}
+    return listed.agents.titles if listed.agents else overview.titles_of(session.workspace_id, agent_ids)
+
+
 def assignees(session: Session, listed: ConversationList) -> list[tuple[str, str]]:
     """Return the ids and names of the person's colleagues, or an empty list if no conversation is assigned."""
     is_assigned = any(record.get("chatAssignedTo") for record in listed.page.conversations)

@@ -72,7 +72,7 @@ def _page(
         may_change=partial(actions.may_change, session),
         variables=_variables(values["meta"]),
         others=_others(values["meta"]),
-        titles={},
+        titles=conversation_list.titles_beside(session, listed),
         is_beside=True,
         chosen=set(),
         **conversation_list.row_values(session, listed),

@@ -30,10 +30,11 @@ def read_inbox(session: Session) -> Response:
 
 
 def _list_values(session: Session, listed: ConversationList) -> Document:
-    """Return the template variables for a list. A list beside a transcript shows no agents."""
+    """Return the template variables for a list. A list beside a transcript names the agents if there are several."""
     is_beside = bool(current_request.query_value("beside"))
-    agents = {} if is_beside else (listed.agents or overview.visible_agents(session)).titles
-    values = {"titles": agents, "is_beside": is_beside, "colleagues": conversation_list.assignees(session, listed)}
+    beside = conversation_list.titles_beside
+    titles = beside(session, listed) if is_beside else (listed.agents or overview.visible_agents(session)).titles
+    values = {"titles": titles, "is_beside": is_beside, "colleagues": conversation_list.assignees(session, listed)}
     return {**values, "chosen": set(), **conversation_list.row_values(session, listed)}
 
 

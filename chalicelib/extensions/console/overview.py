@@ -1,5 +1,6 @@
 """The overview page: the conversations waiting for a person, and the counts for the last days."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from chalice.app import Response
@@ -54,13 +55,14 @@ def visible_agents(session: Session) -> VisibleAgents:
         titles = [(entry.agent_id, _title(entry, agents.summary_of(entry))) for entry in entries]
         return VisibleAgents(dict(titles[:MAX_AGENTS]), len(titles) > MAX_AGENTS)
     ids = session.agent_ids
-    keyed = [
-        agents.row_for_key(session.workspace_id, agent_id)
-        for agent_id in ids[:MAX_AGENTS]
-        if IDENTIFIER.fullmatch(agent_id)
-    ]
+    return VisibleAgents(titles_of(session.workspace_id, ids[:MAX_AGENTS]), len(ids) > MAX_AGENTS)
+
+
+def titles_of(workspace_id: str, agent_ids: Iterable[str]) -> dict[str, str]:
+    """Return the titles of the agents that exist. This costs one request."""
+    keyed = [agents.row_for_key(workspace_id, agent_id) for agent_id in agent_ids if IDENTIFIER.fullmatch(agent_id)]
     rows = [row for _, row in agents.read_entries(keyed) if row is not None]
-    return VisibleAgents({row.agent_id: _title(row, row.open()) for row in rows}, len(ids) > MAX_AGENTS)
+    return {row.agent_id: _title(row, row.open()) for row in rows}
 
 
 def _title(row: agents.AgentRow, agent: Document) -> str:

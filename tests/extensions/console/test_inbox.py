@@ -173,6 +173,15 @@ def test_a_row_names_the_author_of_the_newest_message(signed_in: Browser, worksp
         assert previews() == ["Visitor:", "", author]
 
 
+def test_the_list_beside_a_transcript_names_several_agents(signed_in: Browser, workspace_api: Api) -> None:
+    converse(workspace_api, "sales", "Ann", "requested_chat")
+    assert 'class="of"' not in signed_in.open("/convos/sales/Ann").text
+    converse(workspace_api, "support", "Bea", "requested_chat")
+    for path in ("/convos/sales/Ann", "/inbox?tab=waiting&beside=true"):
+        assert signed_in.open(path).text.count('class="of">Sales desk<') == 1
+    assert "Choose a conversation." in signed_in.open("/convos").text
+
+
 def test_a_row_is_unanswered_until_a_person_writes_or_the_conversation_ends(
     signed_in: Browser, workspace_api: Api
 ) -> None:
