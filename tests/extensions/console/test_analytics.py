@@ -83,6 +83,15 @@ def test_charts_have_five_dates_and_one_legend(signed_in: Browser) -> None:
     assert len(re.findall('y="176"', signed_in.open(f"/analytics?interval=hour&from={TODAY}").text)) % 3 == 0
 
 
+def test_columns_that_are_empty_on_the_page_are_hidden(signed_in: Browser, workspace_api: Api) -> None:
+    heads = [f'<th scope="col">{name}</th>' for name in ("Email", "Phone", "Channel")]
+    page = signed_in.open("/leads").text
+    assert [head in page for head in heads] == [True, False, True]
+    lead = {"agentId": "support", "name": "Bob", "email": "", "phone": "+31 20 123 4567"}
+    workspace_api.post("/v3/leads", {"lead": lead})
+    assert [head in signed_in.open("/leads?q=bob").text for head in heads] == [False, True, True]
+
+
 def test_a_single_date_is_completed(signed_in: Browser) -> None:
     """Filters are submitted when the first of two dates changes, so the page completes the other one."""
     today = clock.seconds()
