@@ -34,6 +34,11 @@ GROUPS = {
         Field("limits.maxAnnualCreditsUsage", NUMBER), Field("messagesLimit", NUMBER), Field("retention.days", NUMBER),
     ),
 }  # fmt: skip
+# The fields with a hint, which is the text `note.<field>`.
+NOTED = (
+    "lang", "vg_systemPrompt", "vg_defaultModel", "vg_temperature", "vg_maxTokens", "limits.maxInteractionsPerUserId",
+    "messagesLimit", "retention.days", "proactiveMessage",
+)  # fmt: skip
 _FIELDS = tuple(field for group in GROUPS.values() for field in group)
 # The maximum size of all fields as HTML, in bytes. An agent may take up 3 MB of JSON, and indentation makes it several
 # times larger.

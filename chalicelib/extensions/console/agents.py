@@ -107,6 +107,7 @@ def _page(
         tag=tag,
         values=values,
         groups=agent_form.GROUPS,
+        noted=agent_form.NOTED,
         left_out=agent_form.members_that_fit(agent).left_out,
         others=[(path, rule) for path, rule in rules if path not in values],
         **_tools(agent),

@@ -9,7 +9,7 @@ import pytest
 
 from chalicelib.agents import listing
 from chalicelib.extensions import has
-from chalicelib.extensions.console import agents
+from chalicelib.extensions.console import agents, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
@@ -100,6 +100,18 @@ def test_an_operator_sees_all_agents_page_by_page(
         more = re.search(r'href="[^"]*(/agents\?[^"]*)"', page.text)
         path = html.unescape(more[1]) if more else ""
     assert listed == [f"a{number}" for number in reversed(range(9))]
+
+
+def test_the_form_explains_its_fields_and_can_be_reset(signed_in: Browser, workspace_api: Api) -> None:
+    for language, note, discard in (
+        ("en", "Usually between 0 and 1", "Discard"),
+        ("nl", "Meestal tussen", "verwerpen"),
+    ):
+        workspace_api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": language})
+        sessions.clear_cache()
+        page = signed_in.open(AGENT).text
+        assert note in page and re.search(rf'<button type="reset"[^>]*>[^<]*{discard}', page)
+        assert page.count("note.") == 0
 
 
 def test_saving_without_a_change_writes_nothing(signed_in: Browser) -> None:
