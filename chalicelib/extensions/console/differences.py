@@ -1,5 +1,6 @@
 """Compares two documents member by member. The module performs no I/O."""
 
+import difflib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -11,15 +12,21 @@ _MISSING = object()
 _MAX_LEVELS = 8
 # The maximum characters in a path and in each text, and the maximum size of all differences as HTML, in bytes.
 _MAX_PATH, _MAX_TEXT, _MAX_BYTES = 500, 10_000, 150_000
-_ROW_BYTES = 200  # the HTML tags around a difference
+_ROW_BYTES, _LINE_BYTES = 200, 12  # the HTML tags around a difference and a line
+# The maximum lines of a text that is compared by lines, and the number of unchanged lines around a change.
+_MAX_LINES, _CONTEXT = 200, 2
 
 
 class Difference(NamedTuple):
-    """A member's dotted path and its text in both documents. The text is None where the member is missing."""
+    """A member's dotted path and its text in both documents. The text is None where the member is missing.
+
+    `lines` contains the changed lines of a longer text with their surroundings. Each begins with `-`, `+` or a space.
+    """
 
     path: str
     before: str | None
     after: str | None
+    lines: tuple[str, ...] = ()
 
 
 class Differences(list[Difference]):
@@ -34,8 +41,11 @@ def between(before: Any, after: Any, ignored: frozenset[str] = frozenset()) -> D
     new = {name: value for name, value in after.items() if name not in ignored}
     differences, left = Differences(), _MAX_BYTES
     for path, *values in _compare("", old, new, _MAX_LEVELS):
-        entry = Difference(template_filters.truncate(path, _MAX_PATH), *map(_text, values))
-        left -= _ROW_BYTES + sum(template_filters.size(text or "") for text in entry)
+        old_text, new_text = map(_text, values)
+        lines = _changed_lines(old_text or "", new_text or "")
+        entry = Difference(template_filters.truncate(path, _MAX_PATH), old_text, new_text, lines)
+        texts = (entry.path, old_text or "", new_text or "")
+        left -= _ROW_BYTES + len(lines) * _LINE_BYTES + sum(map(template_filters.size, texts))
         if differences and left < 0:
             differences.has_more = True
             break
@@ -58,6 +68,15 @@ def _compare(path: str, before: Any, after: Any, levels: int) -> Iterator[tuple[
             yield from _compare(below, before.get(name, _MISSING), after.get(name, _MISSING), levels - 1)
     elif not storage.json_equal(_known(before), _known(after)):
         yield path, before, after
+
+
+def _changed_lines(before: str, after: str) -> tuple[str, ...]:
+    """Return the lines that differ in two texts, or nothing if both have one line or either is very long."""
+    old, new = before.splitlines(), after.splitlines()
+    if not 1 < max(len(old), len(new)) <= _MAX_LINES or not (old and new):
+        return ()
+    lines = [*difflib.unified_diff(old, new, n=_CONTEXT, lineterm="")][2:]  # without the names of the texts
+    return tuple("…" if line.startswith("@@") else line for line in lines)
 
 
 def _by_id(entries: list[Any]) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from chalicelib.extensions.console import sessions
+from chalicelib.extensions.console import differences, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
@@ -45,6 +45,27 @@ def test_a_version_is_compared_and_restored(signed_in: Browser, workspace_api: A
     assert read_agent(workspace_api)["title"] == "Help"
     assert "Saved." in signed_in.submit(stale, f"/versions/{NUMBER}", {}).text
     assert read_agent(workspace_api)["title"] == "Kept before"
+
+
+def test_long_texts_are_compared_by_lines() -> None:
+    """Short texts, and texts of more than 200 lines, are shown whole."""
+    lines = [f"Line {number}." for number in range(12)]
+    before, after = {"prompt": "\n".join(lines)}, {"prompt": "\n".join([*lines[:5], "New.", *lines[6:]])}
+    (changed,) = differences.between(before, after)
+    assert changed.lines == (
+        "…", " Line 3.", " Line 4.", "-Line 5.", "+New.", " Line 6.", " Line 7."
+    )  # fmt: skip
+    for old, new in (("a", "b"), ("a\n", "a"), ("a\n" * 201, "a\n"), ("", "a\nb")):
+        (whole,) = differences.between({"prompt": old}, {"prompt": new})
+        assert (whole.before, whole.after, whole.lines) == (old, new, ())
+
+
+def test_changed_lines_are_marked_and_escaped(signed_in: Browser, workspace_api: Api) -> None:
+    workspace_api.patch(f"/v3{AGENT}", {"agent": {"vg_systemPrompt": "Be brief.\n<b>Be warm.</b>"}})
+    page = signed_in.open(AGENT)
+    workspace_api.patch(f"/v3{AGENT}", {"agent": {"vg_systemPrompt": "Be brief.\nBe warm."}})
+    conflict = signed_in.submit(page, AGENT, {**filled(page), "title": "Other"})
+    assert "<del>-Be warm.</del>" in conflict.text and "<ins>+&lt;b&gt;Be warm.&lt;/b&gt;</ins>" in conflict.text
 
 
 def test_a_restoration_without_the_compared_version_is_refused(signed_in: Browser, version: None) -> None:
