@@ -7,7 +7,7 @@ from datetime import datetime, timezone, tzinfo
 from typing import Any
 
 # The form of an IANA name. The files with the other names are not time zones.
-_ZONE = r"(?=.{1,64}$)(?!Factory|localtime|posixrules)[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}"
+_ZONE = r"(?=.{1,64}$)(?!Factory|localtime|posix|right/)[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}"
 
 
 def milliseconds() -> int:

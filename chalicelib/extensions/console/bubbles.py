@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chalicelib import clock
 from chalicelib.extensions.console import template_filters
-from chalicelib.ids import IDENTIFIER
+from chalicelib.ids import DOT_SEGMENTS, IDENTIFIER
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def full_text(message: Document) -> str:
 
 def _bubble(message: Document) -> Bubble:
     item = message.get("item")
-    card, is_truncated = template_filters.card(item), False
+    card, mid, is_truncated = template_filters.card(item), str(message.get("mid")), False
 
     def fit(text: str, max_characters: int) -> str:
         nonlocal is_truncated
@@ -126,7 +126,7 @@ def _bubble(message: Document) -> Bubble:
     )
     return Bubble(
         mark=digest(message)[:16] if message.get("mid") else "",
-        mid=str(message.get("mid")) if IDENTIFIER.fullmatch(str(message.get("mid"))) else "",
+        mid=mid if IDENTIFIER.fullmatch(mid) and mid not in DOT_SEGMENTS else "",
         digest=digest(message) if is_part else None,
         is_human=message.get("from") == "human",
         person=template_filters.truncate(str(person), _MAX_NAME) if person else "",

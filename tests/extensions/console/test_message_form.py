@@ -148,7 +148,8 @@ def test_a_form_is_shown_for_a_text_that_it_can_replace(
         assert items(workspace_api)["other"] == changed
 
 
-def test_a_message_whose_id_cannot_be_in_an_address_has_no_link(bo: Browser, workspace_api: Api) -> None:
-    message = {"mid": "a/b c", "from": "bot", "item": {"text": "Hello"}}
+@pytest.mark.parametrize("mid", ["a/b c", ".", ".."])
+def test_a_message_whose_id_cannot_be_in_an_address_has_no_link(mid: str, bo: Browser, workspace_api: Api) -> None:
+    message = {"mid": mid, "from": "bot", "item": {"text": "Hello"}}
     workspace_api.post("/agents/support/interact/ann/messages", {"messages": [message]})
     assert links(administrator(bo, workspace_api).open(PAGE)) == ["visitor", "ai", "own", "colleague"]
