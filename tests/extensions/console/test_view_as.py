@@ -59,7 +59,11 @@ def test_nothing_can_be_changed(operator: Browser, workspace_api: Api) -> None:
     before = snapshot()
     assert operator.submit(page, "/account", {"notify": "on"}).status == 403
     form = csrf_field(page)
-    for path in ("/convos/support/ann", "/convos/support/ann/live", "/agents/support", BO, "/settings/tokens"):
+    message = "/convos/support/ann/messages/first"
+    for path in (
+        *("/convos/support/ann", "/convos/support/ann/live", message, f"{message}/delete", "/account/sign-out"),
+        *("/account/password", "/agents/support", BO, "/settings/tokens"),
+    ):
         assert operator.post(path, form).status == 403
     assert snapshot() == before
 
