@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from chalicelib import extensions
+from chalicelib import errors, extensions
 from chalicelib.extensions.console import bars, count_links, figures, guard, periods
 from chalicelib.extensions.console.bars import Bar
 from chalicelib.extensions.console.sessions import Session
@@ -25,7 +25,7 @@ def read(session: Session, titles: dict[str, str]) -> Document:
     days = periods.days_from_request()
     period = periods.last_days(days, t.zone)
     before = period.before()
-    _REPORTS.check_size([*titles], _REPORTS.ReportQuery(period, before, "day", "origin"))
+    _check_size(titles, period)
     recent = _REPORTS.read_recent(session.workspace_id, [*titles], before.start, period.end)
     of_agents = {name: [*recent.read(name, before.start, period.end, None)] for name in titles}
     hourly_counts = [hour for hours in of_agents.values() for hour in hours]
@@ -37,7 +37,7 @@ def read(session: Session, titles: dict[str, str]) -> Document:
         "report": report,
         "period": period,
         "days": days,
-        "choices": periods.LAST_DAYS,
+        "choices": [number for number in periods.LAST_DAYS if _is_allowed(titles, periods.last_days(number, t.zone))],
         "counted_until": recent.counted_until,
         "series": periods.with_labels(report["series"], "day", period.zone, t),
         "earlier": periods.with_labels(earlier["series"], "day", period.zone, t),
@@ -52,6 +52,19 @@ def read(session: Session, titles: dict[str, str]) -> Document:
             **_by_dimensions(session, recent, period, [*titles]),
         },
     }
+
+
+def _check_size(titles: dict[str, str], period: Any) -> None:
+    _REPORTS.check_size([*titles], _REPORTS.ReportQuery(period, period.before(), "day", "origin"))
+
+
+def _is_allowed(titles: dict[str, str], period: Any) -> bool:
+    """Return whether reports can cover the agents' counts in this period."""
+    try:
+        _check_size(titles, period)
+    except errors.Conflict:
+        return False
+    return True
 
 
 def _by_agent(session: Session, period: Any, titles: dict[str, str], of_agents: dict[str, list[Any]]) -> list[Bar]:
