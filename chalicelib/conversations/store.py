@@ -31,8 +31,7 @@ _MAX_LABEL = 1_000
 _MAX_SUMMARY = 1_024
 # Maximum bytes of metadata, encrypted and as JSON. A page of 20 conversations fits into a response even if every
 # character is escaped.
-_MAX_METADATA = 32_000
-_MAX_METADATA_JSON = 64_000
+_MAX_METADATA, _MAX_METADATA_JSON = 32_000, 64_000
 # The states in which the user waits for a person, a person is chatting, and the conversation has ended. The inbox lists
 # the conversations in `WAITING_STATES`.
 HANDOFF, WITH_PERSON, _ENDED = "requested_chat", "human-chatting", "ended_chat"
@@ -43,7 +42,6 @@ _MAX_RECEIVED_JSON = 350_000
 # Maximum new messages per write. They fill up to 60 items, because a transaction has at most 100 items.
 _MAX_NEW_MESSAGES = 60 * new_messages.MAX_MESSAGES
 _RECEIVED = "received"  # the separate items' sort key prefix
-_RECEIVED_SECONDS = 24 * 60 * 60
 # The metadata member that contains the conversation's retention days (`retention`).
 _DAYS = "retentionDays"
 _DAY_SECONDS = 24 * 60 * 60
@@ -226,7 +224,7 @@ def _stage_received(row: ConversationRow, before: Document, state: State, agent_
 
 
 def _set_times(row: ConversationRow, before: Document, state: State) -> None:
-    """Store when the user requests a person, how long the first answer takes, and how long the conversation lasts.
+    """Store the times of the request for a person, of the takeover, to the first answer, and to the end.
 
     An answer is another sender's message while a person is chatting. Only the end of a stored conversation counts.
     """
@@ -235,6 +233,8 @@ def _set_times(row: ConversationRow, before: Document, state: State) -> None:
         row.requested_at, row.answered_after = now, None
     elif row.requested_at and state.totals.replies and WITH_PERSON in (old, new):
         row.requested_at, row.answered_after = None, max(now - row.requested_at, 0)
+    if new == WITH_PERSON != old:
+        row.taken_at = now
     if row.requested_at and new == HANDOFF:  # a waiting user who writes again keeps the place in the inbox
         row.activity = inbox_key(row.requested_at // 1000, row.created)
     if before and new == _ENDED != old and row.ended_after is None:
@@ -255,7 +255,7 @@ def _transfer(before: Document, after: Document) -> Document:
 def _received_row(row: ConversationRow, write_id: str, document: Document) -> ReceivedRow:
     received = ReceivedRow(row.conversation, storage.join_key(_RECEIVED, write_id, f"{document['first']:06}"))
     received.received = _seal_received(received, document)
-    received.expires_at = clock.to_datetime(clock.seconds() + _RECEIVED_SECONDS)
+    received.expires_at = clock.to_datetime(clock.seconds() + _DAY_SECONDS)
     return received
 
 

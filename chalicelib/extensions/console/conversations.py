@@ -72,6 +72,7 @@ def _page(
         may_change=partial(actions.may_change, session),
         variables=_variables(values["meta"]),
         others=_others(values["meta"]),
+        taken_by=_taken_by(values["meta"], dict(colleagues)),
         titles=conversation_list.titles_beside(session, listed),
         is_beside=True,
         chosen=set(),
@@ -93,6 +94,12 @@ def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, Conv
 def metadata_of(row: ConversationRow) -> Document:
     """Return a conversation's metadata as the API shows it."""
     return render_v3(row, conversations.read_metadata(row))
+
+
+def _taken_by(metadata: Document, colleagues: dict[str, str]) -> str | None:
+    """Return the name of the colleague who is chatting, or None if the name is unknown."""
+    with_person = metadata.get("state") == conversations.WITH_PERSON
+    return colleagues.get(metadata.get("chatAssignedTo") or "") if with_person else None
 
 
 def _variables(metadata: Document) -> list[tuple[str, str]]:

@@ -20,8 +20,10 @@ class EventLine(NamedTuple):
 
 
 def of_conversation(row: ConversationRow) -> list[EventLine]:
-    """Return the request for a person that no one has answered, and the first end, in their order."""
+    """Return the unanswered request for a person, the last takeover, and the first end, in their order."""
     events = []
+    if row.taken_at:
+        events.append(EventLine(store.WITH_PERSON, int(row.taken_at) // 1000))
     if row.requested_at:
         events.append(EventLine(store.HANDOFF, int(row.requested_at) // 1000))
     if row.ended_after is not None:
@@ -39,7 +41,9 @@ def by_position(
     """
     lines = defaultdict(list)
     for event in events:
-        later = (index for index, message in enumerate(messages) if message.time and message.time > event.time)
+        # A takeover precedes messages of the same second, because one of them may have taken over.
+        last_second = event.time - (event.state == store.WITH_PERSON)
+        later = (index for index, message in enumerate(messages) if message.time and message.time > last_second)
         index = next(later, len(messages))
         if (index or is_first) and (index < len(messages) or is_last):
             lines[index].append(event)

@@ -373,7 +373,7 @@ def test_who_has_a_name_that_shows_nothing_is_called_otherwise(
     assert '">No name</a></th>' in signed_in.open("/leads").text
 
 
-def test_a_reloaded_transcript_shows_the_request_and_the_end(
+def test_a_reloaded_transcript_shows_the_request_the_takeover_and_the_end(
     signed_in: Browser, workspace_api: Api, pass_time: PassTime
 ) -> None:
     def lines(query: str = "") -> list[str]:
@@ -396,5 +396,9 @@ def test_a_reloaded_transcript_shows_the_request_and_the_end(
     add("Thanks")
     assert lines()[1:] == [f"Waiting for a person {start}", "Hello?", f"Ended {ended}", "Thanks"]
     assert lines("?before=1")[1:] == [f"Waiting for a person {start}", "Hello?"]
+    pass_time(600)
     reply(signed_in, signed_in.open(CONVO), "Goodbye")
-    assert lines()[1:] == ["Hello?", f"Ended {ended}", "Thanks", "Goodbye"]
+    taken = clock.iso(clock.seconds())[11:16]
+    assert lines()[1:] == ["Hello?", f"Ended {ended}", "Thanks", f"Bo de Vries took over {taken}", "Goodbye"]
+    workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": {"state": "ai-chatting"}})
+    assert f"A person took over {taken}" in lines()
