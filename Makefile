@@ -72,9 +72,13 @@ test-rest: install $(FRAMEWORKS)
 test-long: install $(FRAMEWORKS)
 	$(PYTEST) --plain-moto $(ARGS)
 
-# Everything else that .ci/run checks, with the quick browser tests, and without each extension alone.
+# Everything else that .ci/run checks, apart from the rehearsal. To save time, this omits the slowest modules, the tests
+# on the local engine that `make test` omits, and the copies with each extension alone.
+OMITTED := benchmarks deployment extensions/erasures/test_erased_person.py extensions/feeds/test_paused_consumer.py \
+  generated_clients http/test_idempotency_crashes.py local_run openapi/test_fuzzed_contract.py
 test-others:
-	@$(MAKE) rehearse test-browser check ARGS='-m "not whole and not long"'
+	@$(MAKE) test-rest ARGS='-m "whole and not long and not engine" $(OMITTED:%=--ignore=tests/%)'
+	@$(MAKE) test-browser check ARGS='-m "not whole and not long"'
 	@$(MAKE) test-extensions ARGS='--only none -m "not whole and not long"'
 
 # Test copies of the source tree. ARGS="--only none" tests one copy. ARGS="--without each --rehearse" runs all tests

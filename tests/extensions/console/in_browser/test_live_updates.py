@@ -151,8 +151,9 @@ def test_a_change_of_the_state_appears(person: Person, run: Run) -> None:
     ask(run, "PATCH", API, {"conversation": {"state": None}})
     WebDriverWait(person.driver, 15, 0.05).until(lambda _: person.find("#state").get_attribute("hidden"))
     script = "return [...document.querySelectorAll('.event')].map((line) => line.textContent)"
-    lines = [line[:-6] for line in person.driver.execute_script(script)]
-    assert lines == ["Cas Smit took over", "With the AI", "Ended"]
+    request, *lines = person.driver.execute_script(script)
+    assert request.startswith("Waiting for a person")
+    assert [line[:-6] for line in lines] == ["Cas Smit took over", "With the AI", "Ended"]
 
 
 def test_a_draft_stays_until_it_is_sent_or_the_person_signs_out(person: Person, run: Run) -> None:
@@ -189,7 +190,8 @@ def test_times_are_in_the_time_zone_of_the_browser(person: Person, run: Run) -> 
     script = "return [...document.querySelectorAll('.turns time')].map((time) => time.textContent)"
     texts = person.driver.execute_script(script)
     person.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
-    assert texts == ["Monday 23 Nov", "21:00", "23:00", "Tuesday 24 Nov", "01:00"]
+    # Event lines of today follow.
+    assert texts[:5] == ["Monday 23 Nov", "21:00", "23:00", "Tuesday 24 Nov", "01:00"]
 
 
 def test_the_time_zone_of_the_person_replaces_that_of_the_browser(person: Person, run: Run) -> None:
@@ -204,7 +206,7 @@ def test_the_time_zone_of_the_person_replaces_that_of_the_browser(person: Person
         person.leave(person.find("form[action$='/account'] button"))
         person.open(LIVE)
         texts.append(person.driver.execute_script(script))
-    assert texts[0] == ["Monday 23 Nov", "21:00", "Tuesday 24 Nov", "01:00"] != texts[1]
+    assert texts[0][:4] == ["Monday 23 Nov", "21:00", "Tuesday 24 Nov", "01:00"] != texts[1][:4]
 
 
 @pytest.mark.parametrize("selector", ["[data-mark]:nth-of-type(30)", ".reply"], ids=["a message", "the form"])
