@@ -143,7 +143,7 @@ def _search_messages(
             break
         if message and others.match(entry.row, entry.record):
             preview = new_messages.preview({"messages": message})
-            entry = _ExaminedConversation(entry.row, {**entry.record, **preview}, True)
+            entry = _ExaminedConversation(entry.row, {**entry.record, **preview, "isMatch": True}, True)
         reached.append(entry)
     return reached, following
 

@@ -10,8 +10,12 @@ _MAX_NAME = 40
 
 
 def is_unanswered(record: Document) -> bool:
-    """Return whether a conversation that waits for or is with a person ends with a visitor's message."""
-    return record.get("lastMessageFrom") == HUMAN and record.get("state") in ("requested_chat", "human-chatting")
+    """Return whether a conversation that waits for or is with a person ends with a visitor's message.
+
+    The answer for a search's match is no, because the match may not be the newest message.
+    """
+    is_open = record.get("state") in ("requested_chat", "human-chatting")
+    return is_open and record.get("lastMessageFrom") == HUMAN and "isMatch" not in record
 
 
 def author(session: Session, record: Document) -> str:

@@ -98,12 +98,16 @@ def number(value: float, t: _Texts) -> str:
 
 
 def duration(seconds: int, t: _Texts) -> str:
-    """Return a duration in its largest units, such as 45 s, 2 min, 3 h 10 min or 2 d 4 h."""
+    """Return a duration in its largest units, such as 45 s, 2 min 5 s, 25 min, 3 h 10 min or 2 d 4 h."""
     second, minute, hour, day = t("units").split()
     minutes, hours = round(seconds / 60), round(seconds / 3_600)
-    if minutes < 60:
-        return f"{minutes} {minute}" if seconds >= 60 else f"{seconds} {second}"
-    if minutes < 24 * 60:
+    if seconds < 60:
+        return f"{seconds} {second}"
+    if seconds < 10 * 60:
+        large, small, units = *divmod(seconds, 60), (minute, second)
+    elif minutes < 60:
+        return f"{minutes} {minute}"
+    elif minutes < 24 * 60:
         large, small, units = *divmod(minutes, 60), (hour, minute)
     else:
         large, small, units = *divmod(hours, 24), (day, hour)

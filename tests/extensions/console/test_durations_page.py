@@ -25,7 +25,8 @@ DAY = 24 * 60 * 60
         (0, "0 s", "0 s"),
         (59, "59 s", "59 s"),
         (60, "1 min", "1 min"),
-        (130, "2 min", "2 min"),
+        (130, "2 min 10 s", "2 min 10 s"),
+        (1_530, "26 min", "26 min"),
         (3_599, "1 h", "1 u"),
         (11_400, "3 h 10 min", "3 u 10 min"),
         (DAY - 1, "1 d", "1 d"),
@@ -56,13 +57,13 @@ def tile(page: str, title: str) -> str:
 
 def test_tiles_and_charts_show_durations(signed_in: Browser) -> None:
     page = signed_in.open("/analytics").text
-    assert tile(page, "Time to first answer") == "2 min better ▼ 50 % before: 4 min"
+    assert tile(page, "Time to first answer") == "2 min 10 s better ▼ 50 % before: 4 min 20 s"
     assert tile(page, "Time to the end") == "3 h 10 min ▲ 100 % before: 1 h 35 min"
     assert tile(page, "Average length") == "–"
     assert 'aria-label="Time to the end: 3 h 10 min"' in page
     (table,) = re.findall(r"<h2>Time to first answer</h2>.*?<tbody>(.*?)</tbody>", page, re.DOTALL)
     cells = re.findall(r'<td class="figure">([^<]*)</td>', table)
-    assert sorted({*cells}) == ["2 min", "4 min", "–"]
+    assert sorted({*cells}) == ["2 min 10 s", "4 min 20 s", "–"]
     (drawing,) = re.findall(r"<h2>Time to first answer</h2>(.*?)</svg>", page, re.DOTALL)
     assert re.findall(r'text-anchor="end">([^<]*)<', drawing) == ["8 min", "6 min", "4 min", "2 min", "0 s"]
 

@@ -195,6 +195,15 @@ def test_a_row_is_unanswered_until_a_person_writes_or_the_conversation_ends(
     for name, state in (("Ann", "requested_chat"), ("Bea", "human-chatting"), ("Cor", "ai-chatting")):
         converse(workspace_api, "sales", name, state)
     assert unanswered() == ["Bea", "Ann"]
+    # The match of a search may not be the newest message.
+    workspace_api.post(
+        "/v3/agents/sales/convos/Ann/messages", {"messages": [{"from": "bot", "item": {"text": "Wait"}}]}
+    )
+    found = signed_in.open("/convos?tab=all&q=from+Ann")
+    assert (names_in(found), "Unanswered" in found.text) == (["Ann"], False)
+    workspace_api.post(
+        "/v3/agents/sales/convos/Ann/messages", {"messages": [{"from": "human", "item": {"text": "Hi"}}]}
+    )
     reply = {"from": "bot", "item": {"text": "Hello", "sender": "Bo de Vries"}}
     workspace_api.post("/v3/agents/sales/convos/Bea/messages", {"messages": [reply]})
     assert unanswered() == ["Ann"]
