@@ -124,7 +124,8 @@ def decrypted(world: World, name: str, item: dict[str, Any]) -> dict[str, Any]:
         if (item.get("item"), attribute) != (CONVERSATION_ITEM, "received")
     }
     if item.get("item") == CONVERSATION_ITEM and "received" in item:
-        image = {attribute: {"B" if isinstance(value, bytes) else "S": value} for attribute, value in item.items()}
+        image = {attribute: {"S": item[attribute]} for attribute in ("conversation", "item", "version_tag")}
+        image["received"] = {"B": item["received"]}
         documents["received"] = storage.encode_json(read_received(image)[1])
     return {**item, **documents}
 
