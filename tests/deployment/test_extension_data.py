@@ -110,6 +110,12 @@ def test_a_queue_that_a_version_does_not_have_must_be_empty() -> None:
     )
 
 
+def test_the_counts_that_version_1_0_queued_do_not_block_an_upgrade(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stack, "removed_resources", lambda *_: {"TalliesQueue": RETIRED})
+    send("retired")
+    check("moons")
+
+
 def test_only_the_data_of_an_extension_that_is_switched_off_is_deleted() -> None:
     assert refusal("tides").startswith("Stage prod still has the extension tides, or never had it: ")
 

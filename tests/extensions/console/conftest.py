@@ -45,6 +45,13 @@ def browser(workspace: NewWorkspace, workspace_api: Api) -> Browser:
 
 
 @pytest.fixture
+def signed_in(browser: Browser) -> Browser:
+    """Return the client's browser, which is signed in."""
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    return browser
+
+
+@pytest.fixture
 def operator(workspace: NewWorkspace, workspace_api: Api) -> Browser:
     """Return the browser of an operator, who has signed in with the workspace key."""
     browser = Browser(workspace.workspace_id)

@@ -17,13 +17,6 @@ NEW, EMAIL = "battery staple", "bo@acme.test"
 PHOTO = "https://acme.test/bo.jpg"
 
 
-@pytest.fixture
-def signed_in(browser: Browser) -> Browser:
-    """Return the client's browser, which is signed in."""
-    browser.start_session(email=EMAIL, password=PASSWORD)
-    return browser
-
-
 def another(browser: Browser) -> Browser:
     """Return another browser of the same person, which is signed in."""
     other = browser.another()

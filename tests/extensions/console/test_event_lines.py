@@ -7,17 +7,16 @@ from tests.api import Api
 from tests.builders import state_body
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
-from tests.extensions.console.conftest import PASSWORD
 
 CONVO = "/convos/support/ann"
 
 
 def test_a_reloaded_transcript_shows_the_request_the_takeover_and_the_end(
-    browser: Browser, workspace_api: Api, pass_time: PassTime
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
 ) -> None:
     def lines(query: str = "") -> list[str]:
         """Return the event lines with their times, and the messages, in order."""
-        text = browser.open(f"{CONVO}{query}").text
+        text = signed_in.open(f"{CONVO}{query}").text
         parts = re.findall(r'<p class="event">([^<]*) <time datetime="([^"]*)|<div class="said"><p>([^<]*)', text)
         return [message or f"{state} {time[11:16]}" for state, time, message in parts]
 
@@ -27,19 +26,18 @@ def test_a_reloaded_transcript_shows_the_request_the_takeover_and_the_end(
 
     body = state_body("Hi") | {"metadata": {"state": "requested_chat"}}
     assert workspace_api.post("/agents/support/interact/ann/state", body).status == 200
-    browser.start_session(email="bo@acme.test", password=PASSWORD)
     start = clock.iso(clock.seconds())[11:16]
     assert lines()[1:] == [f"Waiting for a person {start}"]
     pass_time(600)
     add("Hello?")
-    browser.submit(browser.open(CONVO), CONVO, {"action": "end"})
+    signed_in.submit(signed_in.open(CONVO), CONVO, {"action": "end"})
     ended = clock.iso(clock.seconds())[11:16]
     pass_time(600)
     add("Thanks")
     assert lines()[1:] == [f"Waiting for a person {start}", "Hello?", f"Ended {ended}", "Thanks"]
     assert lines("?before=1")[1:] == [f"Waiting for a person {start}", "Hello?"]
     pass_time(600)
-    browser.submit(browser.open(CONVO), CONVO, {"action": "reply", "text": "Goodbye"})
+    signed_in.submit(signed_in.open(CONVO), CONVO, {"action": "reply", "text": "Goodbye"})
     taken = clock.iso(clock.seconds())[11:16]
     assert lines()[1:] == ["Hello?", f"Ended {ended}", "Thanks", f"Bo de Vries took over {taken}", "Goodbye"]
     workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": {"state": "ai-chatting"}})

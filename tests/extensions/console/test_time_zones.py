@@ -9,21 +9,14 @@ from chalicelib.extensions import has
 from chalicelib.extensions.console import rendering, sessions
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
-from tests.extensions.console.conftest import HOSTILE, PASSWORD
-from tests.extensions.console.mailing import BO, Mailing, request_person, text_of
+from tests.extensions.console.conftest import HOSTILE
+from tests.extensions.console.mailing import Mailing, request_person, text_of
 from tests.moto_tables import snapshot
 
 NOON = 1_795_435_200  # 2026-11-23 12:00 UTC
 PAGE = "/convos/support/ann"
 TOKYO, NEW_YORK = "Asia/Tokyo", "America/New_York"
 RULE = "must be the name of a time zone, such as Europe/Amsterdam"
-
-
-@pytest.fixture
-def signed_in(browser: Browser) -> Browser:
-    """Return the client's browser, which is signed in."""
-    browser.start_session(email=BO, password=PASSWORD)
-    return browser
 
 
 def change(api: Api, path: str, **members: str | None) -> None:
