@@ -15,6 +15,7 @@ from chalicelib.storage import Document
 PREFIX = "try-"
 """The beginning of the ids of these conversations."""
 _MESSAGES = "/agents/{agent_id}/interact/{user_id}/messages"
+_EVENT = "message_received"  # the webhook event that bots answer
 _CONVERSATION = re.compile(f"{PREFIX}[0-9a-z]{{1,40}}")
 
 
@@ -59,7 +60,12 @@ def _page(
     if not _CONVERSATION.fullmatch(convo_id):
         convo_id = f"{PREFIX}{ids.new_id()}"
     values = {**(transcript or {}), "is_new": transcript is None, "record": agent, "convo_id": convo_id, "text": text}
-    return guard.form_page(session, "trial.html", "/agents", error, mid=ids.new_id(), **values)
+    return guard.form_page(session, "trial.html", "/agents", error, mid=ids.new_id(), receivers=_receivers(), **values)
+
+
+def _receivers() -> list[Document]:
+    """Return the enabled webhooks that receive visitors' messages. This costs one request."""
+    return [hook for hook in calls.get("/v3/webhooks")["data"] if hook["enabled"] and _EVENT in hook["events"]]
 
 
 def _transcript(session: Session, agent_id: str, convo_id: str) -> Document | None:

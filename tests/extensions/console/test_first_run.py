@@ -132,6 +132,20 @@ def test_a_trial_goes_on_and_adds_a_message_once_per_form(operator: Browser, api
     assert conversation["messagesNum"] == 2 and conversation["ID"].startswith("try-")
 
 
+def test_a_trial_lists_the_webhooks_that_receive_messages(operator: Browser, api: Api) -> None:
+    api.post("/v2/agents/support", {"title": "Support"})
+    hook = {"url": "https://bot.example.com/cams", "description": "Bot <1>"}
+    api.post("/v3/webhooks", {"webhook": {**hook, "events": ["agent_created"]}})
+    api.post("/v3/webhooks", {"webhook": {**hook, "events": ["message_received"], "enabled": False}})
+    page = operator.open("/agents/support/try").text
+    assert "No active webhook receives it" in page and "Bot &lt;1&gt;" not in page
+    for _ in range(5):
+        api.post("/v3/webhooks", {"webhook": {**hook, "events": ["message_received"]}})
+    page = operator.open("/agents/support/try").text
+    assert "No active webhook receives it" not in page
+    assert page.count("Bot &lt;1&gt;") == 3 and "2 more webhooks" in page
+
+
 @pytest.mark.parametrize("convo", ["ann", "try-", "try-A", "try-a/b", "try-" + "a" * 41, "../x", ""])
 def test_a_trial_adds_nothing_to_other_conversations(operator: Browser, api: Api, convo: str) -> None:
     api.post("/v2/agents/support", {"title": "Support"})

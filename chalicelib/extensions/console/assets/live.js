@@ -1,4 +1,4 @@
-// Updates an open conversation: pulls what is new from the address in `data-live`, and sends replies there.
+// Updates an open conversation from the address in `data-live`, and sends replies there.
 const rules = { createHTML: (text) => text }, policy = window.trustedTypes?.createPolicy("cams", rules) ?? rules;
 const live = document.querySelector("[data-live]"), DAY = 86400; // seconds
 const scroll = live.parentElement, to = document.querySelector("#to");
@@ -8,7 +8,7 @@ for (const { dataset, innerHTML } of document.querySelectorAll("[data-part]")) s
 const position = { after: live.dataset.after, version: live.dataset.version };
 let isSending, isExpired, isEnded, failures = 0, earliest = 0, active = Date.now(), wake = () => {};
 
-// Returns the name of the problem, or an empty string.
+// Returns a problem's name, or an empty string.
 const pull = async () => {
   const isReply = isSending && !isExpired; // a retry has the same `mid`, so that it adds no second message
   const reply = isReply && { method: "POST", body: new URLSearchParams(new FormData(form)) };
@@ -40,7 +40,7 @@ const show = (html, isReply) => {
     if ("reset" in dataset) showTransfer(news);
     live.dispatchEvent(new Event("content", { bubbles: true }));
   });
-  for (const part of news.querySelectorAll("[data-part]")) showPart(part);
+  for (const part of news.querySelectorAll("[data-part]")) if (part.dataset.part in shown) showPart(part);
   showAssignee(dataset.assigned);
   if (isReply) {
     lock(false);
@@ -54,7 +54,7 @@ const show = (html, isReply) => {
 };
 const find = (turn) => live.querySelector(`[data-mark="${turn.dataset.mark}"]`);
 
-// Adds a line about a change of the state or the assignee, such as "Noor took over 16:32".
+// Adds a line about a new state or assignee, such as "Noor took over 16:32".
 const showTransfer = (news) => {
   const { state, assigned } = news.dataset, { dataset } = live, name = nameOf(assigned);
   const isSame = dataset.state === state && dataset.assigned === assigned;
@@ -69,7 +69,7 @@ const showTransfer = (news) => {
   line.append(words, " ", time);
   live.append(line);
 };
-const optionOf = (id) => [...to.options].find(({ value }) => value === id);
+const optionOf = (id) => [...(to?.options ?? [])].find(({ value }) => value === id);
 const nameOf = (id) => (id && optionOf(id)?.text) || "";
 
 const showAssignee = (assigned) => {
