@@ -12,21 +12,21 @@ _MISSING = object()
 _MAX_LEVELS = 8
 # The maximum characters in a path and in each text, and the maximum size of all differences as HTML, in bytes.
 _MAX_PATH, _MAX_TEXT, _MAX_BYTES = 500, 10_000, 150_000
-_ROW_BYTES, _LINE_BYTES = 200, 12  # the HTML tags around a difference and a line
-# The maximum lines of a text that is compared by lines, and the number of unchanged lines around a change.
+_ROW_BYTES, _LINE_BYTES = 200, 15  # the HTML tags around a difference and a line
+# The maximum lines of texts that are compared by lines, and the number of unchanged lines around a change.
 _MAX_LINES, _CONTEXT = 200, 2
+
+_FROM_START = ("@@ -0", "@@ -1,", "@@ -1 ")  # the headers of changes before which no lines are left out
 
 
 class Difference(NamedTuple):
-    """A member's dotted path and its text in both documents. The text is None where the member is missing.
+    """A member's dotted path, and its changed lines with their surroundings.
 
-    `lines` contains the changed lines of a longer text with their surroundings. Each begins with `-`, `+` or a space.
+    Each line begins with `-`, `+` or a space. The line `…` replaces unchanged lines.
     """
 
     path: str
-    before: str | None
-    after: str | None
-    lines: tuple[str, ...] = ()
+    lines: tuple[str, ...]
 
 
 class Differences(list[Difference]):
@@ -41,11 +41,9 @@ def between(before: Any, after: Any, ignored: frozenset[str] = frozenset()) -> D
     new = {name: value for name, value in after.items() if name not in ignored}
     differences, left = Differences(), _MAX_BYTES
     for path, *values in _compare("", old, new, _MAX_LEVELS):
-        old_text, new_text = map(_text, values)
-        lines = _changed_lines(old_text or "", new_text or "")
-        entry = Difference(template_filters.truncate(path, _MAX_PATH), old_text, new_text, lines)
-        texts = (entry.path, old_text or "", new_text or "")
-        left -= _ROW_BYTES + len(lines) * _LINE_BYTES + sum(map(template_filters.size, texts))
+        entry = Difference(template_filters.truncate(path, _MAX_PATH), _changed_lines(*map(_text, values)))
+        left -= _ROW_BYTES + len(entry.lines) * _LINE_BYTES
+        left -= sum(map(template_filters.size, (entry.path, *entry.lines)))
         if differences and left < 0:
             differences.has_more = True
             break
@@ -71,11 +69,13 @@ def _compare(path: str, before: Any, after: Any, levels: int) -> Iterator[tuple[
 
 
 def _changed_lines(before: str, after: str) -> tuple[str, ...]:
-    """Return the lines that differ in two texts, or nothing if both have one line or either is very long."""
-    old, new = before.splitlines(), after.splitlines()
-    if not 1 < max(len(old), len(new)) <= _MAX_LINES or not (old and new):
-        return ()
+    """Return the lines that differ in two texts. If either is very long, return all its lines."""
+    old, new = (text.split("\n") if text else [] for text in (before, after))
+    if max(len(old), len(new)) > _MAX_LINES:
+        return (*(f"-{line}" for line in old), *(f"+{line}" for line in new))
     lines = [*difflib.unified_diff(old, new, n=_CONTEXT, lineterm="")][2:]  # without the names of the texts
+    if lines and lines[0].startswith(_FROM_START):
+        del lines[0]
     return tuple("…" if line.startswith("@@") else line for line in lines)
 
 
@@ -93,9 +93,9 @@ def _known(value: Any) -> dict[str, Any]:
     return {} if value is _MISSING else {"value": value}
 
 
-def _text(value: Any) -> str | None:
+def _text(value: Any) -> str:
     if value is _MISSING:
-        return None
+        return ""
     if isinstance(value, str):
         return template_filters.truncate(value, _MAX_TEXT)
     return template_filters.indented_json(value, _MAX_TEXT)

@@ -1,21 +1,22 @@
-"""The version pages of agents and tools: the list, the effects of restoring a version, and the restore action."""
+"""The version pages of agents and tools: the list, a version's changes, and the restore action."""
 
-from typing import NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from chalice.app import Response
 
-from chalicelib import errors
+from chalicelib import errors, ids
 from chalicelib.extensions.console import agent_form, calls, differences, guard, pages, rights, tool_form
 from chalicelib.extensions.console.calls import commit_now, query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.extensions.console.template_filters import agent_title, display_name
+from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _AGENT, _TOOL = "/v3/agents/{agent_id}", "/v3/tools/{tool_id}"
-_PAGE_SIZE = 50
+_PAGE_SIZE = 100
 _NO_TAG = '"none"'  # no record has this tag
 
 
@@ -23,14 +24,15 @@ class VersionedRecord(NamedTuple):
     """An agent or tool that has versions.
 
     `path` is the path of its API operations, and `ids` contains the values in this path. `base` is the path of its
-    version pages without `/versions`. After a restore, the browser opens `page`.
+    version pages without `/versions`. After a restore, the browser opens `page`. `tool` is the tool's name, or empty.
     """
 
     path: str
     ids: dict[str, str]
     base: str
     page: str
-    title: str
+    agent: Document
+    tool: str
     record: Document
     tag: str
     read_only: frozenset[str]
@@ -39,6 +41,25 @@ class VersionedRecord(NamedTuple):
         """Return a version. Raise NotFound, and Invalid for a malformed number."""
         version: Document = calls.get(f"{self.path}/versions/{{number}}", None, number=number, **self.ids)["data"]
         return version
+
+    @property
+    def current(self) -> int:
+        """The number of the record's current version, which may not be in the list for a few seconds."""
+        return ids.timestamp_of(self.tag.strip('"').partition(".")[0])
+
+
+class ListedVersions(NamedTuple):
+    """A page of versions, newest first, and the cursor of the next page.
+
+    Each version has a `position`. The oldest has 1. It is None if the page does not contain all versions.
+    """
+
+    versions: list[Document]
+    next_cursor: str | None
+
+    def place_of(self, number: int) -> int | None:
+        """Return the place of a version in the list, or None."""
+        return next((place for place, one in enumerate(self.versions) if one["number"] == number), None)
 
 
 @signed_in("/agents")
@@ -49,7 +70,7 @@ def list_versions(session: Session, agent_id: str) -> Response:
 
 @signed_in("/agents")
 def read_version(session: Session, agent_id: str, number: str) -> Response:
-    """Show the changes that restoring a version would make to the current agent."""
+    """Show a version's changes, and the changes that restoring it would make to the current agent."""
     return _page(session, _agent(agent_id), number)
 
 
@@ -69,7 +90,7 @@ def list_tool_versions(session: Session, agent_id: str, tool_id: str) -> Respons
 
 @signed_in("/agents")
 def read_tool_version(session: Session, agent_id: str, tool_id: str, number: str) -> Response:
-    """Show the changes that restoring a version would make to the current tool."""
+    """Show a version's changes, and the changes that restoring it would make to the current tool."""
     return _page(session, _tool(session, agent_id, tool_id), number)
 
 
@@ -82,24 +103,34 @@ def restore_tool_version(session: Session, agent_id: str, tool_id: str, number: 
 def _agent(agent_id: str) -> VersionedRecord:
     agent, tag = calls.read(_AGENT, agent_id=agent_id)
     page = f"/agents/{quote(agent_id)}"
-    ids, title = {"agent_id": agent_id}, agent_title(agent)
-    return VersionedRecord(_AGENT, ids, page, page, title, agent, tag, agent_form.read_only())
+    return VersionedRecord(_AGENT, {"agent_id": agent_id}, page, page, agent, "", agent, tag, agent_form.read_only())
 
 
 def _tool(session: Session, agent_id: str, tool_id: str) -> VersionedRecord:
     """Return an agent's tool. Raise Forbidden for people who are not operators, and NotFound for other tools."""
     rights.require_operator(session)
     tool, tag = tool_form.read(agent_id, tool_id)
-    page, title = f"/agents/{quote(agent_id)}", display_name(tool, "name") or tool_id
+    agent, _ = calls.read(_AGENT, agent_id=agent_id)  # for the breadcrumbs
+    page, name = f"/agents/{quote(agent_id)}", display_name(tool, "name") or tool_id
     base = f"{page}/tools/{quote(tool_id)}"
-    return VersionedRecord(_TOOL, {"tool_id": tool_id}, base, f"{page}#tools", title, tool, tag, tool_form.read_only())
+    values = {"tool_id": tool_id}
+    return VersionedRecord(_TOOL, values, base, f"{page}#tools", agent, name, tool, tag, tool_form.read_only())
+
+
+def _versions(subject: VersionedRecord, cursor: str | None = None) -> ListedVersions:
+    page = calls.get(f"{subject.path}/versions", {"limit": _PAGE_SIZE, "cursor": cursor}, **subject.ids)
+    versions, following = page["data"], page.get("nextCursor")
+    is_complete = not cursor and not following
+    numbered = [
+        {**one, "position": len(versions) - place if is_complete else None} for place, one in enumerate(versions)
+    ]
+    return ListedVersions(numbered, following)
 
 
 def _list(session: Session, subject: VersionedRecord) -> Response:
-    query = {"limit": _PAGE_SIZE, "cursor": current_request.query_value("cursor")}
-    page = calls.get(f"{subject.path}/versions", query, **subject.ids)
-    following = query_string({"cursor": page["nextCursor"]}) if page.get("nextCursor") else None
-    return guard.page(session, "versions.html", "/agents", subject=subject, versions=page["data"], following=following)
+    page = _versions(subject, current_request.query_value("cursor"))
+    following = query_string({"cursor": page.next_cursor}) if page.next_cursor else None
+    return guard.page(session, "versions.html", "/agents", subject=subject, versions=page.versions, following=following)
 
 
 def _restore(session: Session, subject: VersionedRecord, number: str) -> Response:
@@ -107,13 +138,14 @@ def _restore(session: Session, subject: VersionedRecord, number: str) -> Respons
     try:
         commit_now(lambda: calls.send("POST", path, None, tag, number=number, **subject.ids))
     except errors.PreconditionFailed:
-        if _changes(subject, number):  # no changes if the form was submitted twice
+        if _compare(subject, subject.record, subject.read(number)):  # no changes if the form was submitted twice
             return _page(session, subject, number, status=412)
     return pages.saved(session.workspace_id, subject.page, "true")
 
 
 def _page(session: Session, subject: VersionedRecord, number: str, status: int = 200) -> Response:
-    changes = _changes(subject, number)  # compare first, because this rejects an invalid number
+    document = subject.read(number)  # read first, because this rejects an invalid number
+    version, older = _with_older(subject, int(number))
     return guard.page(
         session,
         "version.html",
@@ -121,10 +153,25 @@ def _page(session: Session, subject: VersionedRecord, number: str, status: int =
         status,
         subject=subject,
         number=int(number),
-        changes=changes,
+        version=version,
+        changes=None if older is None else _compare(subject, older, document),
+        restoring=_compare(subject, subject.record, document),
         is_stale=status == 412,
     )
 
 
-def _changes(subject: VersionedRecord, number: str) -> differences.Differences:
-    return differences.between(subject.record, subject.read(number), subject.read_only)
+def _with_older(subject: VersionedRecord, number: int) -> tuple[Document | None, Document | None]:
+    """Return a version's entry in the list, and the document of the version before it, as far as they are known."""
+    page = _versions(subject)
+    place = page.place_of(number)
+    if place is None:
+        return None, None
+    older = None
+    if place + 1 < len(page.versions):
+        with suppress(errors.NotFound):
+            older = subject.read(str(page.versions[place + 1]["number"]))
+    return page.versions[place], older
+
+
+def _compare(subject: VersionedRecord, before: Any, after: Any) -> differences.Differences:
+    return differences.between(before, after, subject.read_only)

@@ -9,6 +9,8 @@ from tests.api import Api
 from tests.capacity import metered
 from tests.extensions.console.browser import Browser, live_path
 from tests.extensions.console.conftest import PASSWORD
+from tests.followers import follow
+from tests.webhooks.pipeline import Stream
 
 extensions.require("erasures", "history", "reports", "transcripts")
 
@@ -107,6 +109,19 @@ def test_an_operators_page_has_its_documented_cost(operator: Browser, workspace_
             assert operator.open(path.format(**ids)).status == 200
         assert meter.writes == 0
         costs.check(name, meter)
+
+
+@pytest.mark.usefixtures("midday")
+def test_a_version_has_its_documented_cost(operator: Browser, workspace_api: Api) -> None:
+    stream = Stream("agents")
+    for title in ("Before", "After"):
+        workspace_api.patch("/v3/agents/support", {"agent": {"title": title}})
+        follow("agents", stream.read("agents"))
+    number = workspace_api.get("/v3/agents/support/versions").data[0]["number"]
+    operator.open("/settings")  # caches the session
+    with metered() as meter:
+        assert "<ins>+ After</ins>" in operator.open(f"/agents/support/versions/{number}").text
+    costs.check("/console/agents/{id}/versions/{number}", meter)
 
 
 @pytest.mark.usefixtures("midday")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from chalicelib.extensions.console import differences, sessions
+from chalicelib.extensions.console import differences, member_names, rendering, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
@@ -38,26 +38,44 @@ def test_a_version_is_compared_and_restored(signed_in: Browser, workspace_api: A
     listed = signed_in.open(f"{AGENT}/versions")
     assert f"{AGENT}/versions/{NUMBER}" in listed.text
     page = signed_in.open(f"{AGENT}/versions/{NUMBER}")
-    assert "<code>title</code>" in page.text and CANARY not in page.text
+    assert "<h3>Title</h3>" in page.text and CANARY not in page.text
     workspace_api.patch(f"/v3{AGENT}", {"agent": {"description": "Meanwhile"}})
     stale = signed_in.submit(page, f"/versions/{NUMBER}", {})
-    assert (stale.status, "<code>description</code>" in stale.text) == (412, True)
+    assert (stale.status, "<h3>Description</h3>" in stale.text) == (412, True)
     assert read_agent(workspace_api)["title"] == "Help"
     assert "Saved." in signed_in.submit(stale, f"/versions/{NUMBER}", {}).text
     assert read_agent(workspace_api)["title"] == "Kept before"
 
 
 def test_long_texts_are_compared_by_lines() -> None:
-    """Short texts, and texts of more than 200 lines, are shown whole."""
-    lines = [f"Line {number}." for number in range(12)]
-    before, after = {"prompt": "\n".join(lines)}, {"prompt": "\n".join([*lines[:5], "New.", *lines[6:]])}
+    """Texts of more than 200 lines are shown whole."""
+    texts = [f"Line {number}." for number in range(12)]
+    before, after = {"prompt": "\n".join(texts)}, {"prompt": "\n".join([*texts[:5], "New.", *texts[6:]])}
     (changed,) = differences.between(before, after)
     assert changed.lines == (
         "…", " Line 3.", " Line 4.", "-Line 5.", "+New.", " Line 6.", " Line 7."
     )  # fmt: skip
-    for old, new in (("a", "b"), ("a\n", "a"), ("a\n" * 201, "a\n"), ("", "a\nb")):
+    long = "a\n" * 200
+    for old, new, lines in (
+        ("a", "b", ("-a", "+b")),
+        ("a\n", "a", (" a", "-")),
+        (f"{long}a", "b", (*["-a"] * 201, "+b")),
+        ("", "a\nb", ("+a", "+b")),
+        (4, None, ("-4", "+null")),
+    ):
         (whole,) = differences.between({"prompt": old}, {"prompt": new})
-        assert (whole.before, whole.after, whole.lines) == (old, new, ())
+        assert whole == ("prompt", lines)
+    (added,) = differences.between({}, {"prompt": "a"})
+    assert added.lines == ("+a",)
+
+
+def test_members_have_the_labels_of_the_form() -> None:
+    t = rendering.texts("en")
+    names = member_names.member_names(["vg_systemPrompt", "theme", "limits.maxMonthlyCreditsUsage", "nodes.a.text"], t)
+    assert names == (["System prompt", "Credits per month", "Nodes"], ["theme"], False)
+    assert member_names.member_name("nodes.a.text", t) == ("Nodes", "a.text")
+    many = member_names.member_names([f"{'x' * 200}{number}" for number in range(21)], t)
+    assert (len(many.paths), many.has_more, max(map(len, many.paths)) < 110) == (20, True, True)
 
 
 def test_changed_lines_are_marked_and_escaped(signed_in: Browser, workspace_api: Api) -> None:
@@ -65,7 +83,7 @@ def test_changed_lines_are_marked_and_escaped(signed_in: Browser, workspace_api:
     page = signed_in.open(AGENT)
     workspace_api.patch(f"/v3{AGENT}", {"agent": {"vg_systemPrompt": "Be brief.\nBe warm."}})
     conflict = signed_in.submit(page, AGENT, {**filled(page), "title": "Other"})
-    assert "<del>-Be warm.</del>" in conflict.text and "<ins>+&lt;b&gt;Be warm.&lt;/b&gt;</ins>" in conflict.text
+    assert "<del>- Be warm.</del>" in conflict.text and "<ins>+ &lt;b&gt;Be warm.&lt;/b&gt;</ins>" in conflict.text
 
 
 def test_a_restoration_without_the_compared_version_is_refused(signed_in: Browser, version: None) -> None:
@@ -124,9 +142,16 @@ def test_a_version_of_a_tool_is_compared_and_restored(operator: Browser, workspa
     follow("agents", stream.read("agents"))
     path = f"/agents/support/tools/{tool_id}/versions"
     assert path in operator.open("/agents/support").text
-    numbers = re.findall(rf'{path}/(\d+)"', operator.open(path).text)
+    listed = operator.open(path)
+    numbers = re.findall(rf'{path}/(\d+)"', listed.text)
+    rows = re.findall(r"<strong>(Version \d)(.*?)</strong>", listed.text)
+    assert [(name, "Current" in rest) for name, rest in rows] == [("Version 2", True), ("Version 1", False)]
+    newest = operator.open(f"{path}/{numbers[0]}")
+    assert "Changed in this version" in newest.text and "<ins>+ After &lt;b&gt;</ins>" in newest.text
+    assert "Restore this version" not in newest.text
     page = operator.open(f"{path}/{numbers[-1]}")
-    assert "<code>name</code>" in page.text and CANARY not in page.text and "<b>" not in page.text
+    assert "oldest stored version" in page.text and ">Support</a>" in page.text
+    assert "<h3>Name</h3>" in page.text and CANARY not in page.text and "<b>" not in page.text
     assert "Saved." in operator.submit(page, f"/versions/{numbers[-1]}", {}).text
     assert workspace_api.get(f"/v3/tools/{tool_id}").data["name"] == "Before"
     assert workspace_api.get(f"/v3/tools/{tool_id}").data["serverUrlSecret"] == CANARY
