@@ -45,6 +45,12 @@ class ConversationList(NamedTuple):
         return address_of(self.query)
 
     @property
+    def without(self) -> dict[str, str]:
+        """The query string of the same list without each filter, by the filter's name."""
+        names = [name for name in _FILTERS if self.query[name]]
+        return {name: address_of({**self.query, name: None, "cursor": None}) for name in names}
+
+    @property
     def following(self) -> str | None:
         """The next page's query string, or None at the end of the list."""
         return query_string({**self.query, "cursor": self.page.following}) if self.page.following else None
@@ -87,7 +93,6 @@ def show(session: Session, status: int = 200, **result: Any) -> Response:
         titles=agents.titles,
         has_more_agents=agents.has_more,
         states=STATES,
-        visitor=next(filter(None, map(listed.query.get, inbox.VISITOR)), None),
         max_rows=inbox.MAX_ROWS,
         max_exported=inbox.MAX_ROWS * (MAX_PAGES if listed.tab == "all" else 1),
         colleagues=colleagues,
@@ -152,6 +157,7 @@ def row_values(session: Session, listed: ConversationList) -> Document:
         "waiting_count": listed.counts["waiting"],
         "query": listed.query,
         "list_query": listed.address,
+        "without": listed.without,
         "conversations": listed.page.conversations,
         "author": partial(previews.author, session),
         "is_unanswered": previews.is_unanswered,

@@ -173,3 +173,45 @@ def test_a_transcript_links_the_other_conversations_of_its_visitor(
     assert ("email=a%27%26%40b.test" in query, names) == (True, ["Fourth", "Second", "First"])
     query, names = other_conversations(f"/convos/{agent}/third")
     assert ("userID=visitor" in query, names) == (True, ["Fourth", "Third"])
+
+
+def test_each_filter_is_a_chip_whose_link_removes_it(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    def chips(path: str) -> dict[str, str]:
+        links = re.findall(r'<a class="chip" href="([^"]*)"[^>]*><span>(.*?)</span>', signed_in.open(path).text)
+        return {html.unescape(text): html.unescape(link).removeprefix(signed_in.home) for link, text in links}
+
+    fill(workspace_api, pass_time, 2)
+    assert chips("/convos?tab=all&agent=agent-1&state=ended_chat&tag='%26<b>&cursor=7zzzzzzzzzzzzzzzzzzzzzzzzz") == {
+        "Agent: agent-1": "/convos?tab=all&state=ended_chat&tag=%27%26%3Cb%3E",
+        "State: Ended": "/convos?tab=all&agent=agent-1&tag=%27%26%3Cb%3E",
+        "Tag: '&<b>": "/convos?tab=all&agent=agent-1&state=ended_chat",
+    }
+    assert chips("/convos?tab=waiting&q=x") == {"Search: x": "/convos?tab=waiting"}
+    assert chips("/convos?tab=all&email=a@b.test&assignedTo=bo") == {
+        "Assigned to Bo de Vries": "/convos?tab=all&email=a%40b.test",
+        "Visitor: a@b.test": "/convos?tab=all&assignedTo=bo",
+    }
+    assert chips("/convos") == {}
+    page = signed_in.open("/convos?tab=all&email=a@b.test&assignedTo=bo").text
+    assert '<input type="hidden" name="assignedTo" value="bo">' in page and "Clear filters" in page
+
+
+def test_a_row_shows_two_tags(signed_in: Browser, workspace_api: Api) -> None:
+    tags = ["<b>dog", "x" * 50, "third"]
+    converse(workspace_api, AGENTS[0], "Ann", "requested_chat")
+    workspace_api.patch(f"/v3/agents/{AGENTS[0]}/convos/Ann", {"conversation": {"tags": tags}})
+    listed = re.findall(r'<em class="tag">([^<]*)</em>', signed_in.open("/convos").text)
+    assert listed == ["&lt;b&gt;dog", f"{'x' * 37}..."]
+
+
+def test_an_empty_list_names_the_next_action(signed_in: Browser, workspace_api: Api) -> None:
+    for path, action in (
+        ("/convos", "All conversations"),
+        ("/convos?tab=mine", "All conversations"),
+        ("/convos?tab=all&tag=x", "Clear filters"),
+    ):
+        assert (
+            f'<a class="button second" href="{signed_in.home}/convos?tab=all">{action}</a>' in signed_in.open(path).text
+        )

@@ -47,7 +47,7 @@ def test_a_tile_leads_to_the_records_that_it_counts(path: str, signed_in: Browse
     page = signed_in.open(path).text
     listed = signed_in.open(target(page, "Conversations"))
     assert names_in(listed) == ["Today", "Recent"]
-    assert "Only conversations that began" in listed.text and "Show all" in listed.text
+    assert "Began after <time" in listed.text and "Began before <time" in listed.text
     assert ">Ann<" in signed_in.open(target(page, "Leads")).text
     assert target(page, "Messages") == target(page, "Handoffs") == ""
 
