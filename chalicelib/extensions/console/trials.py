@@ -39,7 +39,7 @@ def send_message(session: Session, agent_id: str) -> Response:
         commit_now(lambda: calls.send("POST", _MESSAGES, body, agent_id=agent_id, user_id=convo_id))
     except (errors.Invalid, errors.TooLarge) as error:
         return _page(session, agent_id, convo_id, sent.get("text", ""), error)
-    return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}/try?convo={convo_id}")
+    return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}/try?convo={convo_id}#text")
 
 
 def _message(session: Session, sent: dict[str, str]) -> Document:

@@ -26,7 +26,8 @@ def test_an_answer_appears_in_a_trial_without_a_reload(browsers: tuple[Chrome, C
     person.fill("text", "Are you open?")
     person.press("Send")
     person.sees("Are you open?")
-    convo_id = person.driver.current_url.rpartition("=")[2]
+    convo_id = person.driver.current_url.rpartition("=")[2].removesuffix("#text")
+    assert person.driver.execute_script("return document.activeElement.id") == "text"
     answer = {"messages": [{"from": "bot", "item": {"text": "Until six."}}]}
     ask(run, "POST", f"/v3/agents/support/convos/{convo_id}/messages", answer)
     person.sees("Until six.")
