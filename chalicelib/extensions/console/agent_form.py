@@ -20,7 +20,7 @@ wire = LazyModule("chalicelib.http.wire")
 REST = "rest"
 
 GROUPS = {
-    "general": (Field("title", TEXT), Field("description", LONG), Field("lang", TEXT), Field("starred", FLAG)),
+    "general": (Field("title", TEXT), Field("lang", TEXT), Field("description", LONG), Field("starred", FLAG)),
     "model": (
         Field("vg_systemPrompt", LONG), Field("vg_defaultModel", TEXT), Field("vg_temperature", NUMBER),
         Field("vg_maxTokens", NUMBER),
@@ -36,7 +36,7 @@ GROUPS = {
 }  # fmt: skip
 # The fields with a hint, which is the text `note.<field>`.
 NOTED = (
-    "lang", "vg_systemPrompt", "vg_defaultModel", "vg_temperature", "vg_maxTokens", "limits.maxInteractionsPerUserId",
+    "vg_systemPrompt", "vg_defaultModel", "vg_temperature", "vg_maxTokens", "limits.maxInteractionsPerUserId",
     "messagesLimit", "retention.days", "proactiveMessage",
 )  # fmt: skip
 _FIELDS = tuple(field for group in GROUPS.values() for field in group)

@@ -12,7 +12,7 @@ from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
 _PATH = "/v3/agents/{agent_id}"
-_FIELDS = (_TITLE, _TEMPLATE) = ("title", "template")
+_FIELDS = (_TITLE, _PROMPT, _TEMPLATE) = ("title", "vg_systemPrompt", "template")
 # The member of an exported template's file that contains the template.
 _EXPORTED = "agentTemplate"
 
@@ -26,7 +26,7 @@ def read_new_agent(session: Session) -> Response:
 
 @signed_in("/agents")
 def create_agent(session: Session) -> Response:
-    """Create an agent with the submitted title, or from the submitted template."""
+    """Create an agent with the submitted title and system prompt, or from the submitted template."""
     rights.require_operator(session)
     sent = guard.form()
     try:
@@ -83,7 +83,9 @@ def _create(session: Session, sent: dict[str, str]) -> Any:
         return calls.send_once(form_id, "/v3/agents/import-template", body)["data"]
     if not title:
         raise guard.form_error(session, _TITLE)
-    return calls.send_once(form_id, "/v3/agents", {"agent": {_TITLE: title}})["data"]
+    prompt = sent.get(_PROMPT, "").replace("\r\n", "\n")
+    agent = {_TITLE: title, **({_PROMPT: prompt} if prompt.strip() else {})}
+    return calls.send_once(form_id, "/v3/agents", {"agent": agent})["data"]
 
 
 def _template(text: str) -> Document:

@@ -14,6 +14,8 @@ from chalicelib.storage import Document
 
 _PATH = "/v3/agents/{agent_id}"
 _PAGE_SIZE = 50
+# The maximum length of a language code as the name of an option, in characters.
+_MAX_CODE = 100
 _TOOL_TEXTS = ("name", "method", "serverUrl", "description")
 # The maximum bytes of all tools as HTML, the bytes of the tags around a tool, and the maximum characters of a text.
 _MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT = 100_000, 800, 1_000
@@ -108,12 +110,21 @@ def _page(
         values=values,
         groups=agent_form.GROUPS,
         noted=agent_form.NOTED,
+        languages=_languages(session, values.get("lang", "")),
         left_out=agent_form.members_that_fit(agent).left_out,
         others=[(path, rule) for path, rule in rules if path not in values],
         **_tools(agent),
         saved=current_request.query_value("saved"),
         service=pages.service_url(),
     )
+
+
+def _languages(session: Session, stored: str) -> list[tuple[str, str]]:
+    """Return the options for an agent's language, including a stored code whose name is not known."""
+    t = guard.texts(session)
+    named = t.all_named("language")
+    others = [] if not stored or stored in dict(named) else [(stored, template_filters.truncate(stored, _MAX_CODE))]
+    return [("", t("not_set")), *named, *others]
 
 
 def _tools(agent: Document) -> Document:

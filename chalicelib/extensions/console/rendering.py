@@ -67,6 +67,13 @@ class Texts:
         """Return the text for a key in a record, such as a state, or the key itself if it has no text."""
         return self._by_key.get(f"{group}.{key}", key)
 
+    def all_named(self, group: str) -> list[tuple[str, str]]:
+        """Return the keys in a group with their texts, in the order of the texts, such as languages by name."""
+        named = [
+            (key.removeprefix(f"{group}."), text) for key, text in self._by_key.items() if key.startswith(f"{group}.")
+        ]
+        return sorted(named, key=lambda entry: entry[1])
+
     def of_rule(self, rule: str) -> str:
         """Return the translation of an API rule, or the English rule if there is no translation."""
         for key, pattern in _rules() if len(rule) <= _MAX_RULE else ():

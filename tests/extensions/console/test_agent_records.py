@@ -23,10 +23,19 @@ def test_an_operator_creates_an_agent_and_arrives_at_its_form(operator: Browser,
     assert sorted(titles) == ["Other", "Sales", "Support"]
 
 
+def test_a_new_agent_has_the_submitted_system_prompt(operator: Browser, workspace_api: Api) -> None:
+    page = operator.open("/new-agent")
+    operator.submit(page, "/new-agent", {"title": "Sales", "vg_systemPrompt": "Be kind.\r\nBe brief."})
+    operator.submit(operator.open("/new-agent"), "/new-agent", {"title": "Plain", "vg_systemPrompt": " \r\n"})
+    prompts = {agent["title"]: agent.get("vg_systemPrompt") for agent in workspace_api.get("/v3/agents").data}
+    assert (prompts["Sales"], prompts["Plain"]) == ("Be kind.\nBe brief.", None)
+
+
 def test_an_agent_needs_a_title(operator: Browser) -> None:
     page, before = operator.open("/new-agent"), snapshot()
-    refused = operator.submit(page, "/new-agent", {"title": " "})
+    refused = operator.submit(page, "/new-agent", {"title": " ", "vg_systemPrompt": "Be kind."})
     assert (refused.status, "Enter a title." in refused.text) == (400, True)
+    assert "Be kind.</textarea>" in refused.text
     assert snapshot() == before
 
 

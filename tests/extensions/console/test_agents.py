@@ -114,6 +114,27 @@ def test_the_form_explains_its_fields_and_can_be_reset(signed_in: Browser, works
         assert page.count("note.") == 0
 
 
+def test_an_agents_language_has_a_name_and_an_unknown_code_stays(signed_in: Browser, workspace_api: Api) -> None:
+    page = signed_in.open(AGENT)
+    assert '<option value="" selected>Not set</option>' in page.text
+    signed_in.submit(page, AGENT, {**filled(page), "lang": "nl"})
+    assert '<option value="nl" selected>Dutch</option>' in signed_in.open(AGENT).text
+    workspace_api.patch(f"/v3{AGENT}", {"agent": {"lang": "x-" + "<" * 200}})
+    page = signed_in.open(AGENT)
+    stored = html.escape("x-" + "<" * 200)
+    assert f'<option value="{stored}" selected>' in page.text and page.text.count("&lt;" * 101) == 1
+    signed_in.submit(page, AGENT, {**filled(page), "title": "Named", "lang": html.unescape(stored)})
+    agent = read_agent(workspace_api)
+    assert (agent["title"], agent["lang"]) == ("Named", html.unescape(stored))
+
+
+def test_an_agents_page_links_to_its_records(signed_in: Browser) -> None:
+    page = signed_in.open(AGENT).text.partition("About this agent")[2]
+    assert ">support</code>" in page and page.count("<time ") == 2
+    assert f'href="{signed_in.home}/convos?tab=all&amp;agent=support"' in page
+    assert f'href="{signed_in.home}/leads?agent=support"' in page and "#install" not in page
+
+
 def test_saving_without_a_change_writes_nothing(signed_in: Browser) -> None:
     before = snapshot()
     assert "Saved." in save(signed_in, {}).text
