@@ -94,7 +94,7 @@ def _rotate(session: Session, webhook_id: str, sent: dict[str, str]) -> Response
 def _delete(session: Session, webhook_id: str, sent: dict[str, str]) -> Response:
     with suppress(errors.NotFound):  # the form has been submitted twice
         calls.send("DELETE", _PATH, None, webhook_id=webhook_id)
-    return pages.saved(session.workspace_id, "/settings", "webhook_deleted")
+    return pages.saved(session.workspace_id, "/settings#webhooks", "webhook_deleted")
 
 
 _ACTIONS: dict[str, Callable[[Session, str, dict[str, str]], Response]] = {

@@ -11,6 +11,7 @@ from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import NUMBER, TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _PATH = "/v3/workspace"
@@ -35,7 +36,7 @@ def save_workspace(session: Session) -> Response:
 
     def save() -> Response:
         commit_now(lambda: _save(session, workspace, fields.change(_FIELDS, workspace, values), tag, sent))
-        return pages.saved(session.workspace_id, "/settings", "true")
+        return pages.saved(session.workspace_id, "/settings/workspace", "true")
 
     show = partial(_page, session, workspace, tag, values)
     return settings.save_form(sent, tag, fields.values(_FIELDS, workspace), values, show, save)
@@ -62,5 +63,13 @@ def _page(
     conflicts: Any = (),
 ) -> Response:
     return guard.form_page(
-        session, "workspace.html", "/settings", error, conflicts, workspace=workspace, tag=tag, values=values
+        session,
+        "workspace.html",
+        "/settings",
+        error,
+        conflicts,
+        workspace=workspace,
+        tag=tag,
+        values=values,
+        saved=current_request.query_value("saved"),
     )

@@ -338,3 +338,21 @@ def test_secrets_are_on_no_page(admin: Browser, operator: Browser, workspace_api
             assert CANARY not in page.text and PASSWORD not in page.text
     for path in ("/settings", f"/settings/webhooks/{hook['id']}"):
         assert hook["signingSecret"] not in operator.open(path).text
+
+
+def test_operators_have_the_parts_of_the_settings_on_each_page(
+    admin: Browser, operator: Browser, workspace_api: Api
+) -> None:
+    hook = {"url": "https://hooks.test/x", "events": ["lead_captured"]}
+    webhook_id = workspace_api.post("/v3/webhooks", {"webhook": hook}).data["id"]
+    pages = {
+        "/settings/workspace": "Workspace", ORG: "Organisations", f"{ORG}/new-client": "Organisations",
+        BO: "Organisations", "/settings/new-org": "Organisations", f"/settings/webhooks/{webhook_id}": "Webhooks",
+        "/settings/new-webhook": "Webhooks",
+    }  # fmt: skip
+    for path, place in pages.items():
+        current = re.search(r'<nav class="places".*?aria-current="page">([^<]*)<', operator.open(path).text, re.DOTALL)
+        assert current and current[1] == place
+    for path, part in (("/settings", "organisations"), ("/settings?saved=revoked", "tokens")):
+        assert f'class="panel first" id="{part}"' in operator.open(path).text
+    assert 'class="places"' not in admin.open(ORG).text
