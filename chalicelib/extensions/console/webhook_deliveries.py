@@ -9,7 +9,8 @@ from chalicelib.extensions.console import calls, guard, pages, rights
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 
-_DELIVERY = "/v3/webhooks/{webhook_id}/deliveries/{delivery_id}"
+_WEBHOOK = "/v3/webhooks/{webhook_id}"
+_DELIVERY = f"{_WEBHOOK}/deliveries/{{delivery_id}}"
 _REDELIVER = f"{_DELIVERY}/redeliver"
 _FIELD = "delivery."
 PAGE_SIZE = 50
@@ -26,7 +27,7 @@ def read_delivery(session: Session, webhook_id: str, delivery_id: str) -> Respon
         session,
         "delivery.html",
         "/settings",
-        webhook_id=webhook_id,
+        webhook=calls.get(_WEBHOOK, webhook_id=webhook_id)["data"],
         delivery={**delivery, "id": delivery_id},
         body=body,
     )

@@ -1,14 +1,15 @@
-"""The pages on which operators create, test, pause and delete webhooks."""
+"""The pages on which operators create, change, test, pause and delete webhooks."""
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, guard, pages, rights, webhook_deliveries
-from chalicelib.extensions.console.calls import query_string
+from chalicelib.extensions.console import calls, guard, pages, rights, settings, webhook_deliveries
+from chalicelib.extensions.console.calls import commit_now, query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
@@ -18,6 +19,8 @@ from chalicelib.webhooks import events
 _LIST, _PATH = "/v3/webhooks", "/v3/webhooks/{webhook_id}"
 _STATUSES = ("pending", "delivered", "failed", "unknown", "expired")
 _EVENTS = tuple(one for one in events.TYPES if one != events.TEST)
+_SUBJECTS = {"message": "conversation"}  # events are grouped by their first word, or by this word
+_PULL = "pull"
 
 
 @signed_in("/settings")
@@ -48,7 +51,7 @@ def read_webhook(session: Session, webhook_id: str) -> Response:
 
 @signed_in("/settings")
 def submit_action(session: Session, webhook_id: str) -> Response:
-    """Run the form's action: test, pause, resume, rotate or delete. Raise Invalid for other actions."""
+    """Run the form's action: save, test, pause, resume, rotate or delete. Raise Invalid for other actions."""
     rights.require_operator(session)
     sent = guard.form()
     action = _ACTIONS.get(sent.get("action", ""))
@@ -57,14 +60,43 @@ def submit_action(session: Session, webhook_id: str) -> Response:
     return action(session, webhook_id, sent)
 
 
+def event_groups() -> dict[str, list[str]]:
+    """Return the types of events that a form lists, by the kind of record that they report."""
+    groups: dict[str, list[str]] = {}
+    for one in _EVENTS:
+        subject = one.partition("_")[0]
+        groups.setdefault(_SUBJECTS.get(subject, subject), []).append(one)
+    return groups
+
+
 def _create(sent: dict[str, str]) -> Any:
-    description = sent.get("description", "").strip()
-    webhook: Document = {
-        "url": sent.get("url", "").strip(),
-        "events": [one for one in _EVENTS if sent.get(f"events.{one}")],
-        **({"description": description} if description else {}),
-    }
+    webhook = _submitted_values(sent)
+    if not webhook["description"]:
+        del webhook["description"]
     return calls.send_once(sent.get("form_id"), _LIST, {"webhook": webhook})["data"]
+
+
+def _submitted_values(sent: dict[str, str]) -> Document:
+    """Return the members in a form. A pull endpoint's form has no URL."""
+    return {
+        **({"url": sent["url"].strip()} if "url" in sent else {}),
+        "description": sent.get("description", "").strip(),
+        "events": [one for one in _EVENTS if sent.get(f"events.{one}")],
+    }
+
+
+def _save(session: Session, webhook_id: str, sent: dict[str, str]) -> Response:
+    """Save the form. If the webhook has changed since the page was shown, save nothing and show the differences."""
+    webhook, tag = calls.read(_PATH, webhook_id=webhook_id)
+    values = _submitted_values(sent)
+    stored = {**webhook, "description": webhook["description"] or ""}
+
+    def save() -> Response:
+        change = {"webhook": {**values, "description": values["description"] or None}}
+        commit_now(lambda: calls.send("PATCH", _PATH, change, tag, webhook_id=webhook_id))
+        return webhook_deliveries.to_webhook(session, webhook_id, "save")
+
+    return settings.save_form(sent, tag, stored, values, partial(_page, session, webhook_id, sent=sent), save)
 
 
 def _test(session: Session, webhook_id: str, sent: dict[str, str]) -> Response:
@@ -98,6 +130,7 @@ def _delete(session: Session, webhook_id: str, sent: dict[str, str]) -> Response
 
 
 _ACTIONS: dict[str, Callable[[Session, str, dict[str, str]], Response]] = {
+    "save": _save,
     "test": _test,
     "pause": _pause,
     "resume": _resume,
@@ -107,21 +140,35 @@ _ACTIONS: dict[str, Callable[[Session, str, dict[str, str]], Response]] = {
 
 
 def _new_page(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
-    return guard.form_page(session, "new_webhook.html", "/settings", error, values=values, events=_EVENTS)
+    return guard.form_page(session, "new_webhook.html", "/settings", error, values=values, groups=event_groups())
 
 
-def _page(session: Session, webhook_id: str, done: str | None = None, secret: str | None = None) -> Response:
+def _page(
+    session: Session,
+    webhook_id: str,
+    done: str | None = None,
+    secret: str | None = None,
+    sent: dict[str, str] | None = None,
+    error: errors.ApiError | None = None,
+    conflicts: Any = (),
+) -> Response:
+    """Return a webhook's page. `sent` are the values of a form that was not saved."""
     query = {name: current_request.query_value(name) for name in ("status", "cursor")}
-    webhook, _ = calls.read(_PATH, webhook_id=webhook_id)
-    if webhook["kind"] == "pull":
-        return guard.page(session, "pull_endpoint.html", "/settings", webhook=webhook, done=done)
-    page = calls.get(f"{_PATH}/deliveries", {**query, "limit": webhook_deliveries.PAGE_SIZE}, webhook_id=webhook_id)
+    webhook, tag = calls.read(_PATH, webhook_id=webhook_id)
+    is_pull = webhook["kind"] == _PULL
+    page = {"data": []} if is_pull else _list_deliveries(webhook_id, query)
     following = query_string({**query, "cursor": page["nextCursor"]}) if page.get("nextCursor") else None
-    return guard.page(
+    return guard.form_page(
         session,
-        "webhook.html",
+        "pull_endpoint.html" if is_pull else "webhook.html",
         "/settings",
+        error,
+        conflicts,
         webhook=webhook,
+        tag=tag,
+        values=_form_values(webhook) if sent is None else sent,
+        is_edited=sent is not None,
+        groups=event_groups(),
         deliveries=page["data"],
         query=query,
         following=following,
@@ -129,3 +176,12 @@ def _page(session: Session, webhook_id: str, done: str | None = None, secret: st
         done=done if done in (*_ACTIONS, "created", "redelivered", "redelivered_many") else None,
         secret=secret,
     )
+
+
+def _list_deliveries(webhook_id: str, query: Document) -> Any:
+    return calls.get(f"{_PATH}/deliveries", {**query, "limit": webhook_deliveries.PAGE_SIZE}, webhook_id=webhook_id)
+
+
+def _form_values(webhook: Document) -> dict[str, str]:
+    flags = {f"events.{one}": "on" for one in webhook["events"]}
+    return {"url": webhook.get("url", ""), "description": webhook["description"] or "", **flags}

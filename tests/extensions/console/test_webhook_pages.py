@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from chalicelib.extensions import has
-from chalicelib.webhooks import ledger
+from chalicelib.extensions.console import rendering, webhooks
+from chalicelib.webhooks import events, ledger
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.decrypted_items import messages
@@ -94,7 +95,56 @@ def test_a_pull_endpoint_can_be_paused_and_deleted(operator: Browser, workspace_
     assert "has been deleted" in operator.submit(page, path, {"action": "delete"}).text
 
 
-@pytest.mark.parametrize("action", ["test", "pause", "resume", "rotate", "delete", "", "nonsense"])
+def test_a_webhook_is_changed(operator: Browser, path: str, workspace_api: Api) -> None:
+    page = operator.open(path)
+    assert "Lead captured" in page.text and 'name="events.lead_captured" type="checkbox" checked' in page.text
+    change = {"action": "save", "url": " https://hooks.test/y ", "description": "CRM", "events.agent_created": "on"}
+    assert "The webhook has been saved." in operator.submit(page, path, change).text
+    (webhook,) = workspace_api.get("/v3/webhooks").data
+    assert (webhook["url"], webhook["description"]) == ("https://hooks.test/y", "CRM")
+    assert webhook["events"] == ["agent_created"]
+    stale = operator.submit(page, path, {**change, "description": "Mine", "events.client_created": "on"})
+    assert (stale.status, "Someone else has saved this" in stale.text, 'value="Mine"' in stale.text) == (
+        412,
+        True,
+        True,
+    )
+    assert workspace_api.get("/v3/webhooks").data[0]["description"] == "CRM"
+    operator.submit(operator.open(path), path, {**change, "description": ""})
+    assert workspace_api.get("/v3/webhooks").data[0]["description"] is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"), [({"url": "http://hooks.test", "events.lead_captured": "on"}, "url"), ({}, "events")]
+)
+def test_an_invalid_change_of_a_webhook_is_shown_again(
+    operator: Browser, path: str, workspace_api: Api, changed: dict[str, str], field: str
+) -> None:
+    sent = {"action": "save", "url": "https://hooks.test/y", "description": "CRM", **changed}
+    before = workspace_api.get("/v3/webhooks").data
+    refused = operator.submit(operator.open(path), path, sent)
+    assert (refused.status, f'id="wrong-{field}"' in refused.text, 'value="CRM"' in refused.text) == (400, True, True)
+    assert '<details class="more-form" open>' in refused.text
+    assert workspace_api.get("/v3/webhooks").data == before
+
+
+@pytest.mark.skipif(not has("feeds"), reason="Pull endpoints need the extension feeds.")
+def test_a_pull_endpoint_is_changed_without_a_url(operator: Browser, workspace_api: Api) -> None:
+    webhook = workspace_api.post("/v3/webhooks", {"webhook": {"kind": "pull", "events": ["lead_captured"]}}).data
+    path = f"/settings/webhooks/{webhook['id']}"
+    saved = operator.submit(operator.open(path), path, {"action": "save", "events.agent_created": "on"})
+    assert "The webhook has been saved." in saved.text
+    assert workspace_api.get("/v3/webhooks").data[0]["events"] == ["agent_created"]
+
+
+def test_each_event_has_a_name_and_a_group() -> None:
+    for language in rendering.LANGUAGES:
+        t = rendering.texts(language)
+        assert [one for one in events.TYPES if t.named("webhook_event", one) == one] == []
+        assert [one for one in webhooks.event_groups() if t.named("event_group", one) == one] == []
+
+
+@pytest.mark.parametrize("action", ["save", "test", "pause", "resume", "rotate", "delete", "", "nonsense"])
 def test_only_operators_act_on_webhooks(
     action: str, browser: Browser, operator: Browser, path: str, workspace_api: Api
 ) -> None:
@@ -125,6 +175,7 @@ def test_a_delivery_shows_the_body_without_its_secret(
     assert f"{path}/deliveries/{delivery['id']}" in operator.open(path).text
     page = operator.open(f"{path}/deliveries/{delivery['id']}")
     assert "A test of this webhook endpoint." in page.text and "cams_events_" not in page.text
+    assert "<dd>https://hooks.test/x</dd>" in page.text and "<dt>Response status</dt><dd>No response</dd>" in page.text
     assert "queued" in operator.submit(page, f"/deliveries/{delivery['id']}", {}).text
     assert len(deliveries(workspace_api, path)) == 2
     ledger.delete_events(workspace.workspace_id, [delivery["eventId"]])
