@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import urlencode
 
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -119,7 +121,7 @@ class Person:
             const [turns, draft] = [document.querySelector(".turns"), document.querySelector("#text")];
             return turns?.innerText.includes(arguments[0]) && draft?.value === "";
         """
-        WebDriverWait(self.driver, SECONDS, 0.02).until(lambda driver: driver.execute_script(read, text), text)
+        self.wait_until(lambda: self.driver.execute_script(read, text), text)
 
     def leave(self, element: WebElement) -> None:
         """Click an element that leads to another page, and wait for that page."""
@@ -128,14 +130,26 @@ class Person:
         self._await_page_after(page)
 
     def _await_page_after(self, page: WebElement) -> None:
-        wait = WebDriverWait(self.driver, SECONDS, 0.02)
-        wait.until(lambda driver: driver.find_element(By.TAG_NAME, "html") != page)
+        self.wait_until(lambda: self.driver.find_element(By.TAG_NAME, "html") != page)
         self.find("main")
+
+    def wait_until(self, condition: Callable[[], Any], message: str = "", seconds: float = SECONDS) -> None:
+        """Wait until the condition is true. Try again if the page replaces an element that it reads."""
+        wait = WebDriverWait(self.driver, seconds, 0.02, [StaleElementReferenceException])
+        wait.until(lambda _: condition(), message)
 
     def find(self, selector: str) -> WebElement:
         """Wait for an element, and return the first match."""
         wait = WebDriverWait(self.driver, SECONDS, 0.02)
         return wait.until(lambda driver: driver.find_elements(By.CSS_SELECTOR, selector), selector)[0]
+
+    def read(self, selector: str, name: str = "innerText") -> Any:
+        """Return a property of the first match, or None without a match.
+
+        A single script reads it, because a live update may replace the element at any time.
+        """
+        script = "return document.querySelector(arguments[0])?.[arguments[1]]"
+        return self.driver.execute_script(script, selector, name)
 
     def text(self) -> str:
         """Return the page's text."""
@@ -143,7 +157,7 @@ class Person:
 
     def sees(self, text: str, seconds: float = SECONDS) -> None:
         """Wait until the page contains the text. Fail after `seconds`."""
-        WebDriverWait(self.driver, seconds, 0.02).until(lambda _: text in self.text(), text)
+        self.wait_until(lambda: text in self.text(), text, seconds)
 
     def log(self) -> list[str]:
         """Return the browser's log entries, such as policy violations. Ignore the responses to invalid forms."""

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import chromium
-from tests.extensions.console.in_browser.person import NARROW, SECONDS, WIDE, Person, ask, converse
+from tests.extensions.console.in_browser.person import NARROW, WIDE, Person, ask, converse
 from tests.reliability.runs import Run
 
 # The left edges of the first and last characters of the first message.
@@ -62,7 +61,7 @@ def test_a_person_filters_reads_and_acts(person: Person, run: Run) -> None:
     assert {"Ann Jansen", "Eve Kok"} <= set(person.text().splitlines())
     person.fill("q", "jansen")
     person.find("#q").send_keys(Keys.ENTER)
-    WebDriverWait(person.driver, SECONDS).until(lambda _: "Eve Kok" not in person.text())
+    person.wait_until(lambda: "Eve Kok" not in person.text())
     person.leave(person.find(".inbox a"))
     person.sees("This is Ann Jansen")
     replies = person.text().count("I am looking at it")

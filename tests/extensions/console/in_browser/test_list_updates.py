@@ -6,7 +6,6 @@ import time
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import chromium, silent_hour
 from tests.extensions.console.in_browser.person import LIVE, Person, ask, converse
@@ -20,12 +19,12 @@ SILENT_HOUR = {"/overview": NUMBER, "/convos": LIST, "/convos?tab=all": NUMBER, 
 
 def test_the_list_and_the_number_in_the_title_follow_the_inbox(person: Person, run: Run) -> None:
     person.open("/convos")
-    waiting = int(person.find("[data-waiting]").text)
+    waiting = int(person.read("[data-waiting]"))
     converse(run, "new", {"userName": "Nora New", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
     person.sees("Nora New")
     assert person.driver.title == f"({waiting + 1}) Conversations"
-    assert person.find("[data-waiting]").text == person.find(".tabs .count").text == str(waiting + 1)
-    assert person.find(".inbox time").text == "now" and person.find(".inbox time").get_attribute("title")
+    assert person.read("[data-waiting]") == person.read(".tabs .count") == str(waiting + 1)
+    assert person.read(".inbox time") == "now" and person.read(".inbox time", "title")
     ask(run, "PATCH", "/v3/agents/support/convos/new", {"conversation": {"state": "ended_chat"}})
 
 
@@ -60,7 +59,7 @@ def test_chosen_rows_stay_chosen_when_the_list_changes(person: Person, run: Run)
     person.open("/convos")
     assert not person.find(".bar").is_displayed()
     person.find(".pick input").click()
-    assert person.find(".bar").is_displayed() and person.find(".bar output").text == "1"
+    assert person.find(".bar").is_displayed() and person.read(".bar output") == "1"
     name = person.find(".pick input").get_attribute("name")
     converse(run, "more", {"userName": "Nora More", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
     person.sees("Nora More")
@@ -120,5 +119,4 @@ def test_a_hidden_page_does_not_ask_for_the_list(person: Person) -> None:
     time.sleep(6)
     assert person.driver.execute_script("return window.requests") == 0
     person.hide(False)
-    wait = WebDriverWait(person.driver, 2, 0.05)
-    wait.until(lambda driver: driver.execute_script("return window.requests") == 1)
+    person.wait_until(lambda: person.driver.execute_script("return window.requests") == 1, seconds=2)

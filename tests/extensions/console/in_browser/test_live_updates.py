@@ -5,9 +5,7 @@ import time
 
 import pytest
 from selenium.webdriver import Chrome
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.extensions.console.in_browser.person import LIVE, PASSWORD, Person, ask, converse
 from tests.reliability.runs import Run
@@ -47,8 +45,7 @@ def stored(run: Run) -> list[str]:
 
 def notice(person: Person, text: str) -> None:
     """Wait until the notice above the reply form has this text."""
-    wait = WebDriverWait(person.driver, 15, 0.02)
-    wait.until(lambda driver: driver.find_element(By.CSS_SELECTOR, ".notice").text == text, text)
+    person.wait_until(lambda: person.read(".notice") == text, text)
 
 
 def send(person: Person, text: str) -> None:
@@ -58,7 +55,7 @@ def send(person: Person, text: str) -> None:
 
 
 def draft(person: Person) -> str:
-    return str(person.find("#text").get_attribute("value"))
+    return str(person.read("#text", "value"))
 
 
 def turns(person: Person) -> list[str]:
@@ -87,7 +84,7 @@ def test_a_second_browser_sees_a_reply_live(browsers: tuple[Chrome, Chrome], run
         writer.reply(text)
         reader.sees(text)
         taken.append(round(time.monotonic() - begun, 2))
-        assert reader.find("[name=text]").get_attribute("value") == "half a reply"
+        assert reader.read("#text", "value") == "half a reply"
     sys.stdout.write(f"A reply was seen after {taken} seconds.\n")
     assert max(taken) < 2.5
     listed = ask(run, "GET", "/v3/agents/support/convos/live/messages")["data"]
@@ -130,26 +127,26 @@ def test_edits_and_deletions_appear_and_the_draft_stays(person: Person, run: Run
     person.sees("Edited")
     assert turns(person) == ["Edited", "Second"]
     ask(run, "DELETE", f"{API}/messages/1")
-    WebDriverWait(person.driver, 15, 0.05).until(lambda _: turns(person) == ["Second"])
+    person.wait_until(lambda: turns(person) == ["Second"])
     assert draft(person) == "half a reply"
 
 
 def test_a_change_of_the_state_appears(person: Person, run: Run) -> None:
     ask(run, "POST", f"{API}/assign", {"assignToUserId": "cas"})
     person.sees("Cas Smit took over")
-    assert (person.find("#state").text, person.find("#assignee").text) == ("With a person", "Cas Smit")
-    assert "Assign to me" in person.find(".head .actions").text
-    assert person.find("#to").get_attribute("value") == "cas"
+    assert (person.read("#state"), person.read("#assignee")) == ("With a person", "Cas Smit")
+    assert "Assign to me" in person.read(".head .actions")
+    assert person.read("#to", "value") == "cas"
     person.choose("to", "Bo de Vries")
     ask(run, "POST", f"{API}/assign", {"assignToUserId": None})
     person.sees("With the AI")
-    assert person.find("#to").get_attribute("value") == "bo"
+    assert person.read("#to", "value") == "bo"
     ask(run, "PATCH", API, {"conversation": {"tags": ["refund"], "state": "ended_chat"}})
     person.sees("A reply reopens it.")
-    assert person.find("#tags").get_attribute("value") == "refund"
-    assert "End" not in person.find(".head .actions").text
+    assert person.read("#tags", "value") == "refund"
+    assert "End" not in person.read(".head .actions")
     ask(run, "PATCH", API, {"conversation": {"state": None}})
-    WebDriverWait(person.driver, 15, 0.05).until(lambda _: person.find("#state").get_attribute("hidden"))
+    person.wait_until(lambda: person.read("#state", "hidden"))
     script = "return [...document.querySelectorAll('.event')].map((line) => line.textContent)"
     # The page already had lines of earlier events.
     lines = person.driver.execute_script(script)[-3:]
@@ -162,7 +159,7 @@ def test_a_draft_stays_until_it_is_sent_or_the_person_signs_out(person: Person, 
     person.open(LIVE)
     assert draft(person) == "half a reply"
     person.press("Pass back to the AI")
-    assert (draft(person), person.find("#text").get_property("defaultValue")) == ("half a reply", "")
+    assert (draft(person), person.read("#text", "defaultValue")) == ("half a reply", "")
     person.find("#text").send_keys(Keys.CONTROL, Keys.ENTER)
     person.sees("Bo de Vries took over")
     person.open(LIVE)
@@ -226,12 +223,12 @@ def test_what_a_person_sees_stays_in_its_place(selector: str, person: Person, ru
     person.sees("News")
     assert abs(person.driver.execute_script(place) - before) < 2
     ask(run, "DELETE", f"{API}/messages/5")
-    WebDriverWait(person.driver, 15, 0.05).until(lambda _: "Line 5." not in turns(person))
+    person.wait_until(lambda: "Line 5." not in turns(person))
     assert abs(person.driver.execute_script(place) - before) < 2
     assert person.find(".jump").is_displayed() is bool(mark)
     if mark:
         person.find(".jump").click()
-        WebDriverWait(person.driver, 15, 0.05).until(lambda _: not person.find(".jump").is_displayed())
+        person.wait_until(lambda: not person.find(".jump").is_displayed())
         assert person.driver.execute_script("return document.querySelector('.scroll').scrollTop") == 0
 
 
@@ -301,7 +298,7 @@ def test_an_expired_session_keeps_the_text_until_the_person_has_signed_in(person
     time.sleep(4)  # more than two polling intervals
     assert (person.driver.execute_script("return window.requests"), stored(run)) == (0, ["Hello"])
     sign_in_again(person)
-    WebDriverWait(person.driver, 15, 0.05).until(lambda _: turns(person) == ["Hello", "I am looking at it"])
+    person.wait_until(lambda: turns(person) == ["Hello", "I am looking at it"])
     assert draft(person) == ""
     assert stored(run) == ["I am looking at it", "Hello"]
 
@@ -310,7 +307,7 @@ def test_a_rejected_reply_is_sent_as_a_form_whose_page_explains_the_error(person
     person.driver.execute_script(_REPLACE_ANSWER, 429, {"Content-Type": "text/html; charset=utf-8"})
     page = person.find("html")
     send(person, "I am looking at it")
-    WebDriverWait(person.driver, 15, 0.02).until(lambda driver: driver.find_element(By.TAG_NAME, "html") != page)
+    person.wait_until(lambda: person.find("html") != page)
     person.sees("I am looking at it")
     assert stored(run) == ["I am looking at it", "Hello"]
 
