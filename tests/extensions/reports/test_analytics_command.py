@@ -31,7 +31,7 @@ def entry(start: int, *values: int, **others: int) -> dict[str, int]:
 
 REPORT = {
     "series": [entry(number * DAY, number, 0, 8 - number, 0, 0, 0, 0) for number in range(9)],
-    "totals": entry(0, 36, 0, 36, 1_234, 0, 1, 5, averageSeconds=125),
+    "totals": entry(0, 36, 0, 36, 1_234, 0, 1, 5, averageSeconds=125, averageFirstAnswerSeconds=61),
     "previous": entry(0, 30, 0, 40, 1_234, 0, 2, 0, averageSeconds=100),
 }
 GROUPS = {
@@ -52,6 +52,7 @@ Interactions        0       0       –
 Handoffs            1       2    -50%
 Leads               5       0     new
 Average length   2:05    1:40    +25%
+First answer     1:01       –     new
 Each mark is a day, from 1970-01-01 to 1970-01-09.
 
 Page loads by country

@@ -34,6 +34,11 @@ _LABELS = {
     "handoffs": "Handoffs",
     "leads": "Leads",
 }
+_AVERAGES = {
+    "averageSeconds": "Average length",
+    "averageFirstAnswerSeconds": "First answer",
+    "averageEndSeconds": "Time to end",
+}
 _LEVELS = "▁▂▃▄▅▆▇█"
 _SPARKS = 31  # columns per sparkline, enough for the days of a month
 _FEWEST_SPARKS = 7
@@ -116,10 +121,12 @@ def _totals(report: Report, per_mark: int | None) -> Table:
         marks = sparkline([entry[name] for entry in report["series"]], per_mark) if per_mark else ""
         cells = (label, _number(now), _number(before), change(now, before), Text(marks, style="cyan"))
         table.add_row(*cells[: len(table.columns)])
-    now, before = (report[part].get("averageSeconds") for part in ("totals", "previous"))
-    if now is not None:
-        marks = sparkline([entry.get("averageSeconds", 0) for entry in report["series"]]) if per_mark == 1 else ""
-        cells = ("Average length", _length(now), _length(before), change(now, before or 0), Text(marks, style="cyan"))
+    for name, label in _AVERAGES.items():
+        now, before = (report[part].get(name) for part in ("totals", "previous"))
+        if now is None:
+            continue
+        marks = sparkline([entry.get(name, 0) for entry in report["series"]]) if per_mark == 1 else ""
+        cells = (label, _length(now), _length(before), change(now, before or 0), Text(marks, style="cyan"))
         table.add_row(*cells[: len(table.columns)])
     return table
 
