@@ -6,13 +6,22 @@ from typing import Any, NamedTuple
 
 from chalice.app import Response
 
-from chalicelib import errors
-from chalicelib.extensions.console import calls, fields, guard, pages, rights, settings, template_filters
+from chalicelib import errors, extensions
+from chalicelib.extensions.console import (
+    calls,
+    fields,
+    guard,
+    pages,
+    rights,
+    settings,
+    template_filters,
+    tool_trials,
+)
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import FLAG, LONG, TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.http import wire
+from chalicelib.http import projections, wire
 from chalicelib.storage import Document
 from chalicelib.tools import models
 
@@ -24,20 +33,27 @@ _FIELDS = (
 METHODS, PLACES = ("GET", "POST", "PUT", "PATCH", "DELETE"), ("", "path", "query", "header", "body")
 # The members of a parameter that the form shows, after its id.
 _PARAMETER = ("key", "in", "description", "required")
+# The fields for a secret, which the form replaces or removes but never shows.
+_VALUE, _NO_VALUE = "value", "no_value"
+_SECRET, _NO_SECRET = "serverUrlSecret", "no_serverUrlSecret"
 _KEY = re.compile(r"fields\.([0-9]{1,3})\.key")
 # The maximum size of the tool's members and of its parameters as HTML, in bytes, and the bytes of a parameter's tags.
 _MAX_BYTES, _MAX_PARAMETER_BYTES, _PARAMETER_BYTES = 60_000, 60_000, 1_500
-_DELETE = "delete"
+_DELETE, _ADD = "delete", "add"
 
 
 class ToolPage(NamedTuple):
-    """A tool of an agent, its entity tag, the members that fit on the page, and whether its parameters fit."""
+    """A tool of an agent, its entity tag, the members that fit on the page, and whether its parameters fit.
+
+    `secrets` contains the ids of the parameters that have a fixed value, and `serverUrlSecret` if the tool has one.
+    """
 
     agent_id: str
     tool: Document
     tag: str
     members: fields.FieldsThatFit
     has_parameters: bool
+    secrets: frozenset[str]
 
 
 @signed_in("/agents")
@@ -50,12 +66,14 @@ def read_new_tool(session: Session, agent_id: str) -> Response:
 
 @signed_in("/agents")
 def create_tool(session: Session, agent_id: str) -> Response:
-    """Create a tool, once per form."""
+    """Create a tool, once per form, or add an empty parameter to the form."""
     rights.require_operator(session)
     sent, page = guard.form(), _page_of(agent_id, {})
     values = _submitted_values(page, sent)
+    if sent.get("action") == _ADD:
+        return _page(session, page, values, empty_rows=_empty_rows(sent) + 1)
     try:
-        body = {"tool": {"name": "", **_change(page, values)}}
+        body = {"tool": {"name": "", **_change(page, values, sent)}}
         calls.send_once(sent.get("form_id"), _OF_AGENT, body, agent_id=agent_id)
     except errors.ApiError as error:
         return _page(session, page, values, error=error)
@@ -66,31 +84,53 @@ def create_tool(session: Session, agent_id: str) -> Response:
 def read_tool(session: Session, agent_id: str, tool_id: str) -> Response:
     """Show the form for a tool."""
     rights.require_operator(session)
-    page = _read(agent_id, tool_id)
+    page = _read(session, agent_id, tool_id)
     return _page(session, page, _values(page))
 
 
 @signed_in("/agents")
 def save_tool(session: Session, agent_id: str, tool_id: str) -> Response:
-    """Save the form, or delete the tool. If the tool has changed since, save nothing and show the differences."""
+    """Save the form, add an empty parameter to it, or delete the tool.
+
+    If the tool has changed since the form was shown, save nothing and show the differences.
+    """
     rights.require_operator(session)
     sent = guard.form()
     if sent.get("action") == _DELETE:
         return _delete(session, agent_id, tool_id)
-    page = _read(agent_id, tool_id)
+    page = _read(session, agent_id, tool_id)
     values = _submitted_values(page, sent)
+    if sent.get("action") == _ADD:
+        return _page(session, page._replace(tag=sent.get("tag", "")), values, empty_rows=_empty_rows(sent) + 1)
 
     def save() -> Response:
-        if change := _change(page, values):
-            commit_now(lambda: calls.send("PATCH", _PATH, {"tool": change}, page.tag, tool_id=tool_id))
+        if change := _change(page, values, sent):
+            commit_now(lambda: _save(session, page, change))
         return _to_agent(session, agent_id, "tool")
 
     return settings.save_form(sent, page.tag, _values(page), values, partial(_page, session, page, values), save)
 
 
+def _save(session: Session, page: ToolPage, change: Document) -> None:
+    """Change the tool. The API removes a fixed value only for a caller that sends all other fixed values again."""
+    if any(field.get(_VALUE, "") is None for field in change.get("fields", ())):
+        rights.with_secrets(session, lambda: _send(page, {**change, "fields": _with_secrets(page, change["fields"])}))
+    else:
+        _send(page, change)
+
+
+def _send(page: ToolPage, change: Document) -> None:
+    calls.send("PATCH", _PATH, {"tool": change}, page.tag, tool_id=page.tool["id"])
+
+
+def _with_secrets(page: ToolPage, entries: list[Document]) -> list[Document]:
+    stored = {field["id"]: field for field in read(page.agent_id, page.tool["id"])[0].get("fields") or ()}
+    return [{**stored.get(entry.get("id"), {}), **entry} for entry in entries]
+
+
 def _delete(session: Session, agent_id: str, tool_id: str) -> Response:
     try:
-        _read(agent_id, tool_id)
+        _read(session, agent_id, tool_id)
         calls.send("DELETE", _PATH, None, tool_id=tool_id)
     except errors.NotFound:  # the form has been submitted twice
         pass
@@ -110,17 +150,22 @@ def read_only() -> frozenset[str]:
     return frozenset(wire.read_only_members(models.Tool))
 
 
-def _read(agent_id: str, tool_id: str) -> ToolPage:
-    return _page_of(agent_id, *read(agent_id, tool_id))
+def _read(session: Session, agent_id: str, tool_id: str) -> ToolPage:
+    """Return the tool without its secrets, and which secrets it has."""
+    tool, tag = rights.with_secrets(session, lambda: read(agent_id, tool_id))
+    secrets = {field["id"] for field in tool.get("fields") or () if field.get(_VALUE) not in (None, "")}
+    if tool.get(_SECRET):
+        secrets.add(_SECRET)
+    return _page_of(agent_id, projections.without_secrets(models.Tool, tool), tag, frozenset(secrets))
 
 
-def _page_of(agent_id: str, tool: Document, tag: str = "") -> ToolPage:
+def _page_of(agent_id: str, tool: Document, tag: str = "", secrets: frozenset[str] = frozenset()) -> ToolPage:
     members = fields.fields_that_fit(_FIELDS, tool, _MAX_BYTES)
     size = sum(
         _PARAMETER_BYTES + sum(template_filters.size(text) for text in _row(field).values())
         for field in tool.get("fields") or ()
     )
-    return ToolPage(agent_id, tool, tag, members, size <= _MAX_PARAMETER_BYTES)
+    return ToolPage(agent_id, tool, tag, members, size <= _MAX_PARAMETER_BYTES, secrets)
 
 
 def _row(field: Document) -> dict[str, str]:
@@ -140,31 +185,41 @@ def _named(rows: list[dict[str, str]]) -> dict[str, str]:
 
 
 def _rows(page: ToolPage, sent: dict[str, Any]) -> list[dict[str, str]]:
-    """Return the parameters among the form's values. A parameter without a key is removed.
+    """Return the parameters among the submitted fields. A parameter without a key is removed.
 
     A parameter that is new in the form has the id of the stored parameter with its key, if the form was sent before.
     """
     numbers = sorted(int(match[1]) for match in map(_KEY.fullmatch, sent) if match) if page.has_parameters else []
-    named = ({name: sent.get(f"fields.{number}.{name}", "") for name in ("id", *_PARAMETER)} for number in numbers)
+    names = ("id", *_PARAMETER, _VALUE, _NO_VALUE)
+    named = ({name: sent.get(f"fields.{number}.{name}", "") for name in names} for number in numbers)
     rows = [row for row in named if row["key"].strip()]
     ids = {row["id"] for row in rows}
     stored = {field.get("key"): field["id"] for field in page.tool.get("fields") or () if field["id"] not in ids}
-    return [{**row, "id": row["id"] or stored.pop(row["key"], "")} for row in rows]
+    return [
+        {**row, "id": row["id"] or stored.pop(row["key"], ""), "required": "on" if row["required"] else ""}
+        for row in rows
+    ]
+
+
+def _empty_rows(sent: dict[str, str]) -> int:
+    """Return the number of submitted parameters without a key."""
+    return sum(not text.strip() for name, text in sent.items() if _KEY.fullmatch(name))
 
 
 def _submitted_values(page: ToolPage, sent: dict[str, str]) -> dict[str, Any]:
-    rows = [{**row, "required": "on" if row["required"] else ""} for row in _rows(page, sent)]
-    return {**fields.submitted_values(page.members.fields, sent), **_named(rows)}
+    """Return the values of the form, in the format that `_values` returns, without secrets."""
+    shown = [{name: row[name] for name in ("id", *_PARAMETER)} for row in _rows(page, sent)]
+    return {**fields.submitted_values(page.members.fields, sent), **_named(shown)}
 
 
-def _change(page: ToolPage, values: dict[str, Any]) -> Document:
+def _change(page: ToolPage, values: dict[str, Any], sent: dict[str, str]) -> Document:
     """Return the API request body that makes the changes. Hidden members of a parameter keep their values."""
-    change = fields.change(page.members.fields, page.tool, values)
+    change = {**fields.change(page.members.fields, page.tool, values), **_secret(sent, _SECRET, _NO_SECRET)}
     if not page.has_parameters:
         return change
     stored = page.tool.get("fields") or []
     by_id = {field.get("id"): field for field in stored}
-    entries = [_merged(by_id.get(row["id"] or None, {}), row) for row in _rows(page, values)]
+    entries = [_merged(by_id.get(row["id"] or None, {}), row) for row in _rows(page, sent)]
     return {**change, "fields": entries} if entries != stored else change
 
 
@@ -174,7 +229,14 @@ def _merged(field: Document, row: dict[str, str]) -> Document:
     for name in _PARAMETER:
         if row[name] != before[name]:
             merged[name] = bool(row[name]) if name == "required" else row[name].strip() or None
-    return merged
+    return merged | _secret(row, _VALUE, _NO_VALUE)
+
+
+def _secret(sent: dict[str, str], name: str, removal: str) -> Document:
+    """Return the member with its submitted secret, with None if its removal is checked, or nothing to keep it."""
+    if text := sent.get(name):
+        return {name: text}
+    return {name: None} if sent.get(removal) else {}
 
 
 def _choices(known: tuple[str, ...], stored: str) -> list[tuple[str, str]]:
@@ -192,7 +254,9 @@ def _page(
     values: dict[str, Any],
     error: errors.ApiError | None = None,
     conflicts: Any = (),
+    empty_rows: int = 1,
 ) -> Response:
+    has_test = bool(page.tag) and extensions.has("tool_calls")
     return guard.form_page(
         session,
         "tool_form.html",
@@ -203,7 +267,9 @@ def _page(
         tool=page.tool,
         tag=page.tag,
         values=values,
-        rows=[*_rows(page, values), *[_row({})] * 2],
+        rows=[*_rows(page, values), *[_row({})] * empty_rows],
+        secrets=page.secrets,
+        trial={**page.tool, **tool_trials.form_members(page.tool)} if has_test else None,
         left_out=[*page.members.left_out, *([] if page.has_parameters else ["fields"])],
         has_parameters=page.has_parameters,
         methods=_choices(METHODS, values.get("method", "")),

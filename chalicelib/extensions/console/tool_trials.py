@@ -7,7 +7,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, guard, template_filters
+from chalicelib.extensions.console import calls, guard, rights, template_filters
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
@@ -28,7 +28,7 @@ def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
         raise errors.NotFound.of("tool")
     sent = guard.form()
     try:
-        tested, error = _test(tool_id, _arguments(tool, sent)), None
+        tested, error = _test(session, tool_id, _arguments(tool, sent)), None
     except errors.ApiError as raised:
         tested, error = None, raised
     return guard.page(
@@ -40,6 +40,7 @@ def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
         tool={**tool, **form_members(tool), "id": tool_id},
         sent=sent,
         tested=tested,
+        body=_readable(tested["response"]["body"]) if tested and tested.get("response") else "",
         wrong=guard.rules(session, error) or [("", guard.explain(session, error))] if error else [],
     )
 
@@ -85,5 +86,17 @@ def _typed(text: str, type_name: Any) -> Any:
     return text
 
 
-def _test(tool_id: str, arguments: Any) -> Any:
-    return calls.send("POST", "/v3/tools/{tool_id}/test", {"arguments": arguments}, tool_id=tool_id)["data"]
+def _test(session: Session, tool_id: str, arguments: Any) -> Any:
+    """Return the result of the call, in which secrets are masked. Only operators can test a tool that has secrets."""
+
+    def run() -> Any:
+        return calls.send("POST", "/v3/tools/{tool_id}/test", {"arguments": arguments}, tool_id=tool_id)["data"]
+
+    return run() if session.client_id else rights.with_secrets(session, run)
+
+
+def _readable(body: str) -> str:
+    """Return a response body, as indented JSON if it is JSON."""
+    with suppress(ValueError, RecursionError):
+        return template_filters.indented_json(json.loads(body))
+    return body

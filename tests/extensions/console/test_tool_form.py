@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from chalicelib.extensions import has
+from chalicelib.extensions.console import tool_trials
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD
@@ -32,7 +34,7 @@ def tool_id(workspace_api: Api) -> str:
 
 def controls(page: Answer) -> dict[str, str]:
     """Return the values that a browser sends for an unchanged form."""
-    form = page.text.partition('<form class="card medium"')[2].partition("</form>")[0]
+    form = page.text.partition('<form class="card form"')[2].partition("</form>")[0]
     inputs = re.findall(r'name="([^"]*)" (?:type="text" )?value="([^"]*)"', form)
     checks = re.findall(r'name="([^"]*)" type="checkbox" checked', form)
     chosen = re.findall(r'<select id="[^"]*" name="([^"]*)".*?<option value="([^"]*)" selected>', form)
@@ -138,3 +140,67 @@ def test_a_form_with_a_new_parameter_is_sent_twice(operator: Browser, tool_id: s
         "X-Key",
         "lang",
     ]
+
+
+def test_an_empty_parameter_is_added_without_saving(operator: Browser, tool_id: str) -> None:
+    new, stored = "/agents/support/new-tool", f"/agents/support/tools/{tool_id}/settings"
+    before = items()
+    for path, first in ((new, 0), (stored, 2)):
+        page = operator.open(path)
+        assert f'name="fields.{first}.key"' in page.text and f'name="fields.{first + 1}.key"' not in page.text
+        sent = {**controls(page), **csrf_field(page), "name": "Typed <1>", f"fields.{first}.key": "amount"}
+        for number in (1, 2, 3):
+            page = operator.post(path, {**sent, "action": "add"})
+            sent = {**csrf_field(page), **controls(page)}
+            names = re.findall(r'name="fields\.([0-9]+)\.key"', page.text)
+            assert (page.status, len(names)) == (200, first + 1 + number)
+            assert (sent["name"], sent[f"fields.{first}.key"]) == ("Typed <1>", "amount")
+    assert items() == before
+
+
+def test_a_form_with_an_added_parameter_does_not_replace_other_changes(
+    operator: Browser, tool_id: str, workspace_api: Api
+) -> None:
+    path = f"/agents/support/tools/{tool_id}/settings"
+    sent = controls(operator.open(path))
+    workspace_api.patch(f"/v3/tools/{tool_id}", {"tool": {"description": "By the other"}})
+    page = operator.post(path, {**sent, "action": "add"})
+    assert operator.post(path, {**sent, **controls(page)}).status == 412
+
+
+def test_secrets_are_replaced_and_removed_but_never_shown(operator: Browser, tool_id: str, workspace_api: Api) -> None:
+    path, secret = f"/agents/support/tools/{tool_id}/settings", f"{CANARY}-new"
+    page = operator.open(path)
+    assert page.text.count("(set)") == 2 and CANARY not in page.text
+    change = {"serverUrlSecret": secret, "fields.1.value": secret, "fields.2.key": "X-New", "fields.2.value": secret}
+    saved = operator.post(path, {**controls(page), **change})
+    assert "The tool has been saved." in saved.text and CANARY not in saved.text
+    after = workspace_api.get(f"/v3/tools/{tool_id}").data
+    assert after["serverUrlSecret"] == secret
+    assert [field.get("value") for field in after["fields"]] == [None, secret, secret]
+    page = operator.open(path)
+    removal = {"no_serverUrlSecret": "on", "fields.2.no_value": "on"}
+    invalid = operator.post(path, {**controls(page), **change, "name": ""})
+    assert (invalid.status, CANARY in invalid.text) == (400, False)
+    operator.post(path, {**controls(page), **removal})
+    after = workspace_api.get(f"/v3/tools/{tool_id}").data
+    assert after.get("serverUrlSecret") is None
+    assert [field.get("value") for field in after["fields"]] == [None, secret, None]
+
+
+@pytest.mark.skipif(not has("tool_calls"), reason="The form needs the extension tool_calls.")
+def test_an_operator_tests_a_tool_that_has_secrets(operator: Browser, workspace_api: Api) -> None:
+    tool = {**TOOL, "serverUrl": "http://127.0.0.1:9/{number}"}
+    tool_id = workspace_api.post("/v3/agents/support/tools", {"tool": tool}).data["id"]
+    page = operator.open(f"/agents/support/tools/{tool_id}/settings")
+    tested = operator.submit(page, f"/tools/{tool_id}", {"argument.number": "5"})
+    assert (tested.status, "No response after" in tested.text, CANARY in tested.text) == (200, True, False)
+    assert "http://127.0.0.1:9/5" in tested.text
+
+
+@pytest.mark.parametrize(
+    ("body", "readable"),
+    [('{"a":[1]}', '{\n  "a": [\n    1\n  ]\n}'), ("no JSON", "no JSON"), ("[" * 9_000, "[" * 9_000)],
+)
+def test_a_json_body_is_indented(body: str, readable: str) -> None:
+    assert tool_trials._readable(body) == readable
