@@ -122,6 +122,9 @@ def test_a_version_has_its_documented_cost(operator: Browser, workspace_api: Api
     with metered() as meter:
         assert "<ins>+ After</ins>" in operator.open(f"/agents/support/versions/{number}").text
     costs.check("/console/agents/{id}/versions/{number}", meter)
+    with metered() as meter:
+        assert "After</a>" in operator.open("/settings/audit").text
+    costs.check("/console/settings/audit with changes to one agent", meter)
 
 
 @pytest.mark.usefixtures("midday")

@@ -64,16 +64,43 @@ def test_the_audit_log_lists_and_filters_changes(operator: Browser, workspace_ap
     follow("agents", history.read("agents"))
     listed = rows(operator.open("/settings/audit").text)
     assert [(row[0], row[1], row[2]) for row in listed[:2]] == [
-        ("Agent other", "Changed", "Title"), ("Agent support", "Changed", "Title"),
+        ("Renamed Agent other", "Changed", "Title"), (f"{HOSTILE} Agent support", "Changed", "Title"),
     ]  # fmt: skip
     filtered = rows(operator.open("/settings/audit?kind=agents&id=support").text)
-    assert {row[0] for row in filtered} == {"Agent support"}
+    assert {row[0] for row in filtered} == {f"{HOSTILE} Agent support"}
+    assert len(rows(operator.open("/settings/audit?kind=agents").text)) == len(listed)
+    assert rows(operator.open("/settings/audit?kind=tools").text) == []
     assert rows(operator.open("/settings/audit?by=unknown").text) == []
     assert rows(operator.open("/settings/audit?to=2020-01-01").text) == []
 
 
-@pytest.mark.parametrize("query", ["kind=agents", "id=support", "kind=unknown&id=x", "kind=agents&id=a%23b"])
-def test_a_filter_for_a_record_needs_kind_and_id(query: str, operator: Browser) -> None:
+def test_the_audit_log_names_records_and_links_to_them(operator: Browser, workspace_api: Api) -> None:
+    streams = {name: Stream(name) for name in ("agents", "clients", "organisations", "webhooks")}
+    tool = workspace_api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}).data["id"]
+    workspace_api.patch(f"/v3/tools/{tool}", {"tool": {"name": "Look <b>"}})
+    hook = {"url": "https://hooks.test/x", "events": ["lead_captured"], "description": "CRM"}
+    webhook = workspace_api.post("/v3/webhooks", {"webhook": hook}).data["id"]
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Ltd"})
+    workspace_api.post("/v2/agents/gone", {"title": "Gone"})
+    for name, stream in streams.items():
+        follow(name, stream.read(name))
+    workspace_api.call("DELETE", "/v3/agents/gone")
+    page = operator.open("/settings/audit")
+    names = {row[0] for row in rows(page.text)}
+    assert {f"Look <b> Tool {tool}", f"CRM Webhook {webhook}", "Acme Ltd Organisation acme", "Agent gone"} <= names
+    assert any(name.endswith("Person bo") and name != "Person bo" for name in names)
+    links = re.findall(r'<a href="/console/[^/]*/([^"]*)"', page.text)
+    for path in (
+        "settings/orgs/acme/clients/bo", f"settings/webhooks/{webhook}", f"agents/support/tools/{tool}/settings",
+    ):  # fmt: skip
+        assert path in links
+    (version,) = {link for link in links if link.startswith(f"agents/support/tools/{tool}/versions/")}
+    assert "<ins>+ Look &lt;b&gt;</ins>" in operator.open(f"/{version}").text
+
+
+@pytest.mark.parametrize("query", ["kind=unknown", "id=support", "kind=unknown&id=x", "kind=agents&id=a%23b"])
+def test_a_filter_for_a_record_needs_a_known_kind(query: str, operator: Browser) -> None:
     page = operator.open(f"/settings/audit?{query}")
     assert (page.status, 'id="wrong-id"' in page.text) == (400, True)
 

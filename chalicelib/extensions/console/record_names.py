@@ -1,0 +1,82 @@
+"""Reads the names of the records that the audit log lists, and the paths of their pages."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from chalicelib import storage
+from chalicelib.agents import store as agents
+from chalicelib.clients import store as clients
+from chalicelib.extensions.console import calls
+from chalicelib.extensions.console.template_filters import agent_title, display_name
+from chalicelib.organisations import store as organisations
+from chalicelib.storage import parent_scoped_ids
+from chalicelib.tools.store import ToolRow
+
+_WEBHOOKS = "webhooks"
+
+
+class RecordName(NamedTuple):
+    """A record's name, the path of its page, and the path of its versions, or an empty path."""
+
+    name: str
+    path: str
+    versions: str = ""
+
+
+def read(workspace_id: str, resources: Iterable[str]) -> dict[str, RecordName]:
+    """Return the names of the existing records among these resources, such as `agents/support`.
+
+    This costs one request for agents, tools, people and organisations, and one if there are webhooks. Access tokens and
+    workspace keys are left out, because their ids are not their keys in the database.
+    """
+    parts = [(one, *one.split("/", 1)) for one in dict.fromkeys(resources)]
+    stored = [(one, kind, _KEYS[kind](workspace_id, record_id)) for one, kind, record_id in parts if kind in _KEYS]
+    rows = storage.find_many([key._replace(consistent=False) for _, _, key in stored]) if stored else []
+    names = {one: _NAMES[kind](row) for (one, kind, _), row in zip(stored, rows, strict=True) if _exists(row)}
+    return {**names, **(_webhooks() if any(kind == _WEBHOOKS for _, kind, _ in parts) else {})}
+
+
+def _exists(row: Any) -> bool:
+    return row is not None and not getattr(row, "is_tombstone", False)
+
+
+def _tool_key(workspace_id: str, tool_id: str) -> storage.Key:
+    return storage.Key(
+        ToolRow, parent_scoped_ids.partition_of(workspace_id, tool_id), storage.join_key("tool", tool_id)
+    )
+
+
+def _agent(row: agents.AgentRow) -> RecordName:
+    path = f"/agents/{quote(row.agent_id)}"
+    return RecordName(agent_title({**row.open(), "ID": row.agent_id}), path, f"{path}/versions")
+
+
+def _tool(row: ToolRow) -> RecordName:
+    path = f"/agents/{quote(row.agent_id)}/tools/{quote(row.tool_id)}"
+    return RecordName(display_name(row.open(), "name") or row.tool_id, f"{path}/settings", f"{path}/versions")
+
+
+def _client(row: clients.ClientRow) -> RecordName:
+    client = row.open()
+    org_id = client.get("orgId")
+    path = f"/settings/orgs/{quote(org_id)}/clients/{quote(row.client_id)}" if org_id else ""
+    return RecordName(display_name(client, "name", "email") or row.client_id, path)
+
+
+def _organisation(row: organisations.OrganisationRow) -> RecordName:
+    return RecordName(display_name(row.open(), "name") or row.org_id, f"/settings/orgs/{quote(row.org_id)}")
+
+
+def _webhooks() -> dict[str, RecordName]:
+    listed = calls.get("/v3/webhooks")["data"]
+    return {
+        f"{_WEBHOOKS}/{one['id']}": RecordName(
+            display_name(one, "description", "url", "id"), f"/settings/webhooks/{quote(one['id'])}"
+        )
+        for one in listed
+    }
+
+
+_KEYS = {"agents": agents.key, "tools": _tool_key, "clients": clients.key, "orgs": organisations.key}
+_NAMES: dict[str, Any] = {"agents": _agent, "tools": _tool, "clients": _client, "orgs": _organisation}
