@@ -5,7 +5,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import extensions
-from chalicelib.extensions.console import bars, count_links, figures, guard, overview, pages, periods
+from chalicelib.extensions.console import bars, count_links, figures, guard, overview, pages, periods, plots
 from chalicelib.extensions.console.bars import Bar
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
@@ -14,21 +14,24 @@ from chalicelib.http import current_request, files
 from chalicelib.storage import Document
 
 _REPORTS: Any = extensions.service("series")
-# All counts, in order of importance.
-COUNTS = (
-    "conversations", "messages", "handoffs", "newVisitors", "leads", "interactions", "loads", "averageSeconds",
-    "averageFirstAnswerSeconds", "averageEndSeconds",
+# All figures, in the order of their tiles.
+FIGURES = (
+    "conversations", "messages", "interactions", "newVisitors", "loads", "leads",
+    "leadRate", "handoffs", "handoffRate", "averageFirstAnswerSeconds", "averageSeconds", "averageEndSeconds",
 )  # fmt: skip
-_FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz")
+_FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz", "chart")
 
 
 @signed_in("/analytics")
 def read_analytics(session: Session) -> Response:
-    """Show a period's counts in charts and tables, next to the previous period's."""
+    """Show a period's figures next to the previous period's, and the selected figure in a chart with a table."""
     query = {name: current_request.query_value(name) or "" for name in _FIELDS}
+    query["chart"] = query["chart"] if query["chart"] in FIGURES else FIGURES[0]
+    query["days"] = periods.CUSTOM if periods.has_dates() else query["days"]
     titles, has_more = overview.visible_agents(session)
     try:
-        report, problem = _report(session, titles, query["agent"]), None
+        report, problem = _report(session, titles, query["agent"], query["chart"]), None
+        query |= dict(zip(("from", "to"), report["dates"], strict=True)) if query["days"] == periods.CUSTOM else {}
     except periods.InvalidPeriod as error:
         report, problem = {"report": None}, error.field
     return guard.page(
@@ -41,6 +44,7 @@ def read_analytics(session: Session) -> Response:
         problem=problem,
         has_more_agents=has_more,
         query_string=query_string(query),
+        charts_of={name: query_string({**query, "chart": name}) for name in FIGURES},
         choices={
             "days": periods.LAST_DAYS,
             "interval": _REPORTS.INTERVALS,
@@ -63,7 +67,7 @@ def download(session: Session) -> Response:
     return response
 
 
-def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document:
+def _report(session: Session, titles: dict[str, str], agent_id: str, chart: str) -> Document:
     """Return the template variables for a report. This costs two requests per agent, and at least one more."""
     t = guard.texts(session)
     query = periods.from_request(str(t.zone))
@@ -77,24 +81,23 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
     )
     zone = period.zone
     edges = period.start, period.end - 2 * _REPORTS.SECONDS  # timestamps within the first and last day
+    values = figures.for_charts(report, earlier, query.interval, period, t)
+    shape = (values[name] for name in ("series", "earlier", "charted_count", "finished_count"))
     return {
         "report": report,
-        "totals": report["totals"],
-        "previous": report["previous"],
-        "series": periods.with_labels(report["series"], query.interval, zone, t),
-        "earlier": periods.with_labels(earlier["series"], query.interval, zone, t),
-        "charted_count": periods.charted_count(report["series"]),
-        "finished_count": periods.finished_count(report["series"], query.period.end),
-        "counts": COUNTS,
-        "is_empty": not any(report["totals"].get(name) for name in COUNTS),
-        "groups": _groups(session, report, query, agent_id if agent_id in titles else ""),
+        **values,
+        "figures": FIGURES,
+        "plot": plots.plot(chart, *shape),
+        "trends": plots.trends(FIGURES, values["series"], values["finished_count"]),
+        "is_empty": not any(report["totals"].get(name) for name in FIGURES),
+        "groups": _groups(session, report, query, agent_id if agent_id in titles else "", chart),
         "links": count_links.of_totals(session, period, agent_id if agent_id in titles else ""),
-        "rates": figures.handoff_rates(report),
         "heat": figures.heat_map(hourly_counts, period),
         "period": period,
         "counted_until": recent.counted_until,
         "dimension": query.by,
         "is_exact": not query.warnings(),
+        "dates": [periods.local_time(edge, zone).date().isoformat() for edge in edges],
         "range": periods.with_labels([{"from": edge} for edge in edges], "day", zone, t),
     }
 
@@ -109,8 +112,8 @@ def _agents(titles: dict[str, str], agent_id: str | None) -> list[str]:
     return [agent_id] if agent_id in titles else [*titles]
 
 
-def _groups(session: Session, report: Document, query: Any, agent_id: str) -> dict[str, list[Bar]]:
-    """For each count, return the dimension values with the highest counts, if there are any."""
+def _groups(session: Session, report: Document, query: Any, agent_id: str, chart: str) -> dict[str, list[Bar]]:
+    """For each figure, return the dimension values with the highest figures, if there are any. `chart` is the first."""
     groups = report["groups"] if query.by else []
     links = {
         ("conversations", group["value"]): count_links.of_origin(session, query.period, group["value"], agent_id)
@@ -119,9 +122,10 @@ def _groups(session: Session, report: Document, query: Any, agent_id: str) -> di
     }
     by_count = {
         name: [
-            Bar(group["value"], group["totals"].get(name, 0), links.get((name, group["value"]), "")) for group in groups
+            Bar(group["value"], figures.with_rates(group["totals"]).get(name, 0), links.get((name, group["value"]), ""))
+            for group in groups
         ]
-        for name in COUNTS
+        for name in sorted(FIGURES, key=lambda name: name != chart)
     }
     return {name: bars.largest(entries) for name, entries in by_count.items() if _has_known_value(entries)}
 

@@ -1,5 +1,6 @@
 """The links from counts to the lists of the records that they count. A link is a path in the workspace's console."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from chalicelib import clock, extensions
@@ -22,6 +23,13 @@ def of_totals(session: Session, period: Any, agent_id: str = "") -> dict[str, st
         first, last = (clock.iso(edge)[:10] for edge in (period.start, period.end - 1))
         links["leads"] = "/leads" + query_string({"agent": agent_id, "from": first, "to": last})
     return links
+
+
+def of_charts(session: Session, names: Iterable[str], days: int) -> dict[str, str]:
+    """Return the links to the analytics page's charts of the last days, or none if the person may not open the page."""
+    if "/analytics" not in session.pages:
+        return {}
+    return {name: "/analytics" + query_string({"days": days, "chart": name}) for name in names}
 
 
 def of_conversations(session: Session, period: Any, **filters: str) -> str:

@@ -1,14 +1,19 @@
-"""Figures that are computed from the stored counts: a heat map by weekday and hour, and the handoff rate."""
+"""Figures that are computed from the stored counts: a heat map by weekday and hour, and rates."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chalicelib import extensions
 from chalicelib.extensions.console import periods
 from chalicelib.storage import Document
 
+if TYPE_CHECKING:
+    from chalicelib.extensions.console.rendering import Texts
+
 _REPORTS: Any = extensions.service("series")
 _LEVELS = 4
+RATES = {"handoffRate": "handoffs", "leadRate": "leads"}
+"""The counts that rates compare with the number of conversations."""
 
 
 class Cell(NamedTuple):
@@ -34,14 +39,26 @@ def heat_map(hourly_counts: Iterable[Any], period: Any) -> list[list[Cell]]:
     return [[Cell(count, -(-count * _LEVELS // most)) for count in day] for day in sums]
 
 
-def handoff_rates(report: Document) -> dict[str, int | None]:
-    """Return the handoffs per 100 conversations in the period (`totals`) and the period before it (`previous`).
+def with_rates(entry: Document) -> Document:
+    """Return an interval's or a period's counts, with its handoffs and leads per 100 conversations.
 
-    A rate is None if its period has no conversations.
+    Without conversations, there are no rates.
     """
-    return {name: _rate(report[name]) for name in ("totals", "previous")}
+    conversations = entry["conversations"]
+    rates = {rate: round(100 * entry[count] / conversations) for rate, count in RATES.items()} if conversations else {}
+    return {**entry, **rates}
 
 
-def _rate(totals: Document) -> int | None:
-    conversations = totals["conversations"]
-    return round(100 * totals["handoffs"] / conversations) if conversations else None
+def for_charts(report: Document, earlier: Document, interval: str, period: Any, t: "Texts") -> Document:
+    """Return the template variables for the charts of a period's counts, averages and rates, and the period before."""
+    series, before = (
+        [*map(with_rates, periods.with_labels(one["series"], interval, period.zone, t))] for one in (report, earlier)
+    )
+    return {
+        "totals": with_rates(report["totals"]),
+        "previous": with_rates(report["previous"]),
+        "series": series,
+        "earlier": before,
+        "charted_count": periods.charted_count(report["series"]),
+        "finished_count": periods.finished_count(report["series"], period.end),
+    }

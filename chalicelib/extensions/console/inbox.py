@@ -63,20 +63,6 @@ def read(session: Session, conditions: Filters = _ANY, agent_id: str | None = No
     return Inbox(shown, {tab: _count_text(count, has_more) for tab, count in counts.items()})
 
 
-def longest_waits(session: Session, limit: int) -> list[Document]:
-    """Return up to `limit` conversations waiting for a person, the longest wait first, with `ID` and `agentId`.
-
-    This costs one request for the first `limit` inbox entries, plus one per 100 further entries, up to 1,000. Entries
-    that are with a person or of other agents are skipped.
-    """
-    conversations: list[Document] = []
-    for rows, _ in _portions(session, [limit + 1, *[_PORTION] * _MAX_REQUESTS]):
-        conversations += [record for record in map(record_of, rows) if "waiting" in _tabs(session, record)]
-        if len(conversations) >= limit:
-            break
-    return conversations[:limit]
-
-
 def is_long_wait(record: Document) -> bool:
     """Return whether a conversation has been waiting for a person for more than an hour."""
     since = unix_seconds(record.get("waitingSince") or record.get("lastModified"))

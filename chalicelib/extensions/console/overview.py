@@ -35,12 +35,15 @@ def read_overview(session: Session) -> Response:
     For an operator of an almost empty workspace, the first steps call up to three API operations.
     """
     titles, has_more = visible_agents(session)
+    waiting = inbox.read(session)
     counts = _counts.read(session, titles) if extensions.has("reports") else {"report": None}
     return guard.page(
         session,
         "overview.html",
         "/overview",
-        waiting=inbox.longest_waits(session, _MAX_WAITING),
+        waiting=waiting.conversations["waiting"][:_MAX_WAITING],
+        waiting_count=waiting.counts["waiting"],
+        is_long_wait=inbox.is_long_wait,
         titles=titles,
         has_more_agents=has_more,
         steps=_steps.read(session, titles, counts["report"]),

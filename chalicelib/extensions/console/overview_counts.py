@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from chalicelib import errors, extensions
-from chalicelib.extensions.console import bars, count_links, figures, guard, periods
+from chalicelib.extensions.console import bars, count_links, figures, guard, periods, plots
 from chalicelib.extensions.console.bars import Bar
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
 _REPORTS: Any = extensions.service("series")
-TILES = ("conversations", "messages", "newVisitors", "handoffs", "leads")
+TILES = ("conversations", "messages", "newVisitors", "handoffs", "leads", "handoffRate")
 CHARTS = ("conversations", "messages", "handoffs")
 # The count that each dimension's chart shows. Only page loads, which count visitors, have a country.
 DIMENSIONS = {"origin": "conversations", "country": "newVisitors"}
@@ -33,20 +33,19 @@ def read(session: Session, titles: dict[str, str]) -> Document:
     earlier = _REPORTS.build_series(
         before, before.before(), "day", [hour for hour in hourly_counts if hour.start < before.end]
     )
+    values = figures.for_charts(report, earlier, "day", period, t)
+    shape = [values[name] for name in ("series", "earlier", "charted_count", "finished_count")]
     return {
         "report": report,
         "period": period,
         "days": days,
         "choices": [number for number in periods.LAST_DAYS if _is_allowed(titles, periods.last_days(number, t.zone))],
         "counted_until": recent.counted_until,
-        "series": periods.with_labels(report["series"], "day", period.zone, t),
-        "earlier": periods.with_labels(earlier["series"], "day", period.zone, t),
-        "charted_count": periods.charted_count(report["series"]),
-        "finished_count": periods.finished_count(report["series"], period.end),
+        **values,
         "tiles": TILES,
-        "charts_shown": CHARTS,
-        "links": count_links.of_totals(session, period),
-        "rates": figures.handoff_rates(report),
+        "plots": [plots.plot(name, *shape) for name in CHARTS],
+        "trends": plots.trends(TILES, values["series"], values["finished_count"]),
+        "links": {**count_links.of_charts(session, TILES, days), **count_links.of_totals(session, period)},
         "bars": {
             "agent": _by_agent(session, period, titles, of_agents),
             **_by_dimensions(session, recent, period, [*titles]),

@@ -32,6 +32,8 @@ ZONES = (
     "Pacific/Fiji", "Pacific/Honolulu",
 )  # fmt: skip
 _DEFAULT_DAYS = 30
+CUSTOM = "custom"
+"""The value of `days` with which the dates `from` and `to` select the period. Without `days`, they also do."""
 
 
 class InvalidPeriod(errors.Invalid):
@@ -70,6 +72,12 @@ def days_from_request() -> int:
     if days not in map(str, LAST_DAYS):
         raise InvalidPeriod("days")
     return int(days)
+
+
+def has_dates() -> bool:
+    """Return whether the dates `from` and `to` select the period, rather than the number of last days."""
+    days, *dates = map(current_request.query_value, ("days", "from", "to"))
+    return days == CUSTOM or (not days and any(dates))
 
 
 def bounds_from_request() -> tuple[int | None, int | None]:
@@ -116,9 +124,10 @@ def local_time(seconds: int, zone: tzinfo) -> datetime:
 
 
 def _period(zone: tzinfo) -> Any:
-    first, last = _date("from"), _date("to")
+    first, last = (_date("from"), _date("to")) if has_dates() else (None, None)
     last = last or local_time(clock.seconds(), zone).date()
-    first = first or last - timedelta(days=days_from_request() - 1)
+    days = _DEFAULT_DAYS if has_dates() else days_from_request()
+    first = first or last - timedelta(days=days - 1)
     if not timedelta() <= last - first < timedelta(days=_REPORTS.MAX_DAYS):
         raise InvalidPeriod("from")
     start, end = _midnight(first, zone), _midnight(last + timedelta(days=1), zone)

@@ -115,10 +115,15 @@ def duration(seconds: int, t: _Texts) -> str:
 
 
 def figure(value: int | None, name: str, t: _Texts) -> str:
-    """Return the text for a report's count or average `name`. An average of nothing is a dash."""
+    """Return the text for a report's count, average or rate `name`. An average or rate of nothing is a dash."""
     if value is None:
         return "–"
-    return duration(value, t) if name.startswith("average") else number(value, t)
+    return duration(value, t) if name.startswith("average") else number(value, t) + " %" * name.endswith("Rate")
+
+
+def mark(value: float, name: str, t: _Texts) -> str:
+    """Return the text for a value at the axis of the chart `name`."""
+    return duration(int(value), t) if name.startswith("average") else short(value) + " %" * name.endswith("Rate")
 
 
 def short(value: float) -> str:
@@ -226,7 +231,7 @@ def size(text: str) -> int:
 
 
 _FILTERS = (
-    *(day, hour, moment, seconds_of, iso, number, duration, figure, short, change, indented_json, display_name),
+    *(day, hour, moment, seconds_of, iso, number, duration, figure, mark, short, change, indented_json, display_name),
     *(agent_title, initials, linked, unix_seconds),
 )
 FILTERS = {function.__name__: function for function in _FILTERS}

@@ -74,13 +74,13 @@ def test_the_overview_has_the_counts_of_7_30_or_90_days(signed_in: Browser, work
 def test_charts_have_five_dates_and_one_legend(signed_in: Browser) -> None:
     page = signed_in.open("/overview").text
     axis = page.partition('<svg class="plot"')[2].partition("</figure>")[0]
-    dates = re.findall(r'y="176" text-anchor="(\w+)">([^<]*)<', axis)
+    dates = re.findall(r'dy="20" text-anchor="(\w+)">([^<]*)<', axis)
     assert [one for one, _ in dates] == ["start", "middle", "middle", "middle", "end"]
     assert [label for _, label in dates] == [
         f"{clock.to_datetime(clock.seconds() - days * 86_400):%-d %b}" for days in (29, 22, 15, 7, 0)
     ]
-    assert page.count('class="legend') == 1 and page.count("Dashed") == 1
-    assert len(re.findall('y="176"', signed_in.open(f"/analytics?interval=hour&from={TODAY}").text)) % 3 == 0
+    assert page.count(" large") == 1 and page.count("Dashed") == 1
+    assert len(re.findall('dy="20"', signed_in.open(f"/analytics?interval=hour&from={TODAY}").text)) % 3 == 0
 
 
 def test_columns_that_are_empty_on_the_page_are_hidden(signed_in: Browser, workspace_api: Api) -> None:
@@ -95,7 +95,7 @@ def test_columns_that_are_empty_on_the_page_are_hidden(signed_in: Browser, works
 def test_a_single_date_is_completed(signed_in: Browser) -> None:
     """Filters are submitted when the first of two dates changes, so the page completes the other one."""
     today = clock.seconds()
-    for query, first, last in ((f"from={day_before(3)}", 3, 0), (f"to={day_before(2)}&days=7", 8, 2)):
+    for query, first, last in ((f"from={day_before(3)}", 3, 0), (f"to={day_before(2)}&days=custom", 31, 2)):
         page = signed_in.open(f"/analytics?{query}")
         labels = [f"{clock.to_datetime(today - days * 86_400):%-d %b}" for days in (first, last)]
         assert page.status == 200 and " – ".join(labels) in page.text
@@ -111,9 +111,9 @@ def test_an_unfinished_period_is_compared_with_as_much_of_the_one_before(
         count(workspace.workspace_id, "support", date, hour, "NL", conversations=number)
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     assert "▲ 50 %" in browser.open("/overview").text
-    assert "before: 4<" in browser.open("/analytics").text
+    assert "was 4<" in browser.open("/analytics").text
     since, until = (clock.iso(clock.seconds() - days * day)[:10] for days in (30, 1))
-    assert "before: 4<" in browser.open(f"/analytics?from={since}&to={until}").text
+    assert "was 4<" in browser.open(f"/analytics?from={since}&to={until}").text
 
 
 def test_pages_contain_the_changes_of_the_last_seconds(
@@ -302,8 +302,8 @@ def test_analytics_of_most_intervals_stay_small(workspace: NewWorkspace, workspa
         with storage.unit_of_work():
             storage.put(row)
     page = _operator(workspace).open(f"/analytics?interval=hour&from={day_before(15)}&to={day_before(0)}")
-    assert (page.status, len(page.text) > 300_000) == (200, True)
-    assert len(page.text.encode()) < 1_000_000
+    assert (page.status, page.text.count('<tr><th scope="row">') >= 16 * 24) == (200, True)
+    assert len(page.text.encode()) < 200_000
 
 
 def _operator(workspace: NewWorkspace) -> Browser:
@@ -355,12 +355,12 @@ def test_the_table_of_a_chart_has_the_dates_of_both_periods(signed_in: Browser) 
 def test_a_line_to_an_unfinished_interval_is_dashed(signed_in: Browser) -> None:
     lines = re.compile(r'<polyline class="(line[^"]*)" points="([^"]*)"')
     for first, expected in (
-        (day_before(1), [("line", ["0.0"]), ("line unfinished", ["0.0", "100.0"])]),
-        (day_before(2), [("line", ["0.0", "50.0"]), ("line unfinished", ["50.0", "100.0"])]),
+        (day_before(1), [("line", ["0"]), ("line unfinished", ["0", "100"])]),
+        (day_before(2), [("line", ["0", "50"]), ("line unfinished", ["50", "100"])]),
     ):
         page = signed_in.open(f"/analytics?from={first}&to={day_before(0)}").text
         drawn = [(kind, [point.partition(",")[0] for point in points.split()]) for kind, points in lines.findall(page)]
-        assert drawn[: len(expected)] == expected and len(drawn) == len(expected) * 10
+        assert drawn == expected
 
 
 def test_each_time_in_a_template_has_a_datetime() -> None:

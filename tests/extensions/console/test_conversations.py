@@ -103,7 +103,9 @@ def test_waiting_lists_only_what_waits_and_the_overview_the_longest_waits(
         assert names_in(signed_in.open(path)) == [
             "Ann Jansen", "Visitor 0.", "Visitor 2.", "Visitor 4.", "Visitor 6.", "Visitor 8.", "Visitor 10.",
         ]  # fmt: skip
-    waits = signed_in.open("/overview").text.partition('class="rows"')[2].partition("</ul>")[0]
+    page = signed_in.open("/overview").text
+    assert '<span class="count">7</span>' in page and "Show all 7</a>" in page
+    waits = page.partition('class="queue"')[2].partition("</ul>")[0]
     assert re.findall(r"<strong>([^<]*)</strong>", waits) == [
         "Ann Jansen", "Visitor 0.", "Visitor 2.", "Visitor 4.", "Visitor 6.",
     ]  # fmt: skip

@@ -42,14 +42,31 @@ def target(page: str, text: str) -> str:
     return html.unescape(found[1]) if found else ""
 
 
-@pytest.mark.parametrize("path", ["/overview", "/analytics"])
-def test_a_tile_leads_to_the_records_that_it_counts(path: str, signed_in: Browser) -> None:
-    page = signed_in.open(path).text
-    listed = signed_in.open(target(page, "Conversations"))
+@pytest.mark.parametrize(
+    ("path", "texts"),
+    [("/overview", ("Conversations", "Leads")), ("/analytics?chart={}", ("Show the list", "Show the list"))],
+)
+def test_a_count_leads_to_the_records_that_it_counts(path: str, texts: tuple[str, str], signed_in: Browser) -> None:
+    counts = ("conversations", "leads", "messages", "handoffs")
+    pages = [signed_in.open(path.format(name)).text for name in counts]
+    listed = signed_in.open(target(pages[0], texts[0]))
     assert names_in(listed) == ["Today", "Recent"]
     assert "Began after <time" in listed.text and "Began before <time" in listed.text
-    assert ">Ann<" in signed_in.open(target(page, "Leads")).text
-    assert target(page, "Messages") == target(page, "Handoffs") == ""
+    assert ">Ann<" in signed_in.open(target(pages[1], texts[1])).text
+    assert [target(page, "Show the list") for page in pages[2:]] == ["", ""]
+
+
+def test_a_tile_selects_its_chart(signed_in: Browser) -> None:
+    page = signed_in.open("/analytics?days=7&chart=handoffRate").text
+    assert re.findall(r'href="[^"]*chart=(\w+)#chart" aria-current="true"', page) == ["handoffRate"]
+    assert 'aria-label="Handoff rate: 15 %"' in page and page.count("<figure") == 1
+    assert '<td class="figure">15 %</td>' in page
+    links = re.findall(r'href="[^"]*(/analytics\?[^"]*)#chart"', page)
+    assert len(links) == 12
+    for link in map(html.unescape, links):
+        assert "days=7" in link and re.search('aria-current="true">', signed_in.open(link).text)
+    assert 'aria-label="Conversations: 20 in total"' in signed_in.open("/analytics?chart=unknown").text
+    assert "/analytics?days=30&amp;chart=handoffs" in signed_in.open("/overview").text
 
 
 def test_tiles_lead_only_to_pages_that_the_person_may_open(signed_in: Browser, workspace_api: Api) -> None:
@@ -60,8 +77,8 @@ def test_tiles_lead_only_to_pages_that_the_person_may_open(signed_in: Browser, w
 
 
 def test_days_that_are_not_in_utc_have_no_link_to_leads(signed_in: Browser) -> None:
-    page = signed_in.open("/analytics?tz=Asia/Tokyo").text
-    assert target(page, "Conversations") and not target(page, "Leads")
+    pages = [signed_in.open(f"/analytics?tz=Asia/Tokyo&chart={name}").text for name in ("conversations", "leads")]
+    assert [bool(target(page, "Show the list")) for page in pages] == [True, False]
 
 
 def test_a_bar_leads_to_the_conversations_of_its_agent_or_origin(signed_in: Browser) -> None:
@@ -85,16 +102,12 @@ def test_the_handoff_rate_is_the_share_of_conversations(
     signed_in: Browser, workspace: NewWorkspace, workspace_api: Api
 ) -> None:
     earlier = clock.iso(clock.seconds() - 40 * _DAY)[:10]
-    assert re.search(
-        r"Handoff rate</span><strong>15 %</strong></li>",
-        signed_in.open("/overview").text.replace('<span class="change"></span>', ""),
-    )
+    page = signed_in.open("/overview").text.replace('<span class="change"></span>', "")
+    assert "Handoff rate</a></span><strong>15 %</strong><svg" in page
     count(workspace.workspace_id, "support", earlier, 0, "website", conversations=10, handoffs=3)
     for path in ("/overview", "/analytics"):
-        tile = signed_in.open(path).text.partition("Handoff rate</span>")[2].partition("</li>")[0]
-        assert (
-            "<strong>15 %</strong>" in tile and '<span class="change better">▼ 50 %' in tile and "before: 30 %" in tile
-        )
+        tile = signed_in.open(path).text.partition("Handoff rate</a></span>")[2].partition("</li>")[0]
+        assert "<strong>15 %</strong>" in tile and '<span class="change better">▼ 50 %' in tile and "was 30 %" in tile
     assert "<strong>–</strong>" in signed_in.open("/analytics?from=2026-01-01&to=2026-01-02").text
 
 

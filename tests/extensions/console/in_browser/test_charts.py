@@ -15,6 +15,10 @@ from tests.reliability.runs import Run
 
 extensions.require("reports")
 
+_RIGHT_EDGES = """
+const right = (selector) => Math.round(document.querySelector(selector).getBoundingClientRect().right);
+return [".plot .before", ".plot", ".trend"].map(right);
+"""
 # The number of different points that a chart marks.
 _DOTS = "return new Set(arguments[0].closest('.chart').querySelector('.dots').getAttribute('d').split('M')).size - 1"
 _IS_MARKED = "return getComputedStyle(arguments[0].closest('.chart').querySelector('.dots')).visibility === 'visible'"
@@ -98,6 +102,16 @@ def test_a_chart_has_its_values_in_a_table_without_javascript(person: Person) ->
         assert f"{date(0)} 12 {date(7)} 0" in person.text()
     finally:
         person.use_javascript(True)
+
+
+def test_charts_fit_a_resized_window(person: Person) -> None:
+    chromium.resize(person.driver, *WIDE)
+    person.open("/analytics?days=7")
+    wide = person.driver.execute_script(_RIGHT_EDGES)
+    chromium.resize(person.driver, *NARROW)
+    narrow = person.driver.execute_script(_RIGHT_EDGES)
+    assert [abs(line - plot) <= 1 for line, plot, _ in (wide, narrow)] == [True, True]
+    assert max(narrow) < NARROW[0] < max(wide)
 
 
 def test_a_bar_is_visible(person: Person) -> None:

@@ -1,0 +1,84 @@
+"""The lines of charts, whose coordinates are percentages of the drawing, and the axes that fit them."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from chalicelib.storage import Document
+
+_PARTS = 4  # the number of intervals on an axis
+_FACTORS = (1, 1.5, 2, 2.5, 3, 4, 5, 7.5)
+# The whole numbers between two marks of an axis, and the seconds between two marks of an axis with durations.
+_STEPS = sorted({int(factor * 10**power) for factor in _FACTORS for power in range(9) if not factor * 10**power % 1})
+_SECONDS = (
+    1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 450, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200, 10800, 14400,
+    21600, 28800, 43200, 64800, 86400, 172800, 259200, 432000, 864000, 1728000, 2592000, 5184000, 8640000, 31536000,
+)  # fmt: skip
+_Value = float | None
+
+
+class Plot(NamedTuple):
+    """A count's or an average's chart. Each line is the attribute `points` of an SVG element.
+
+    `marks` are the values at the axis, the highest first. `last` is the index of the last interval that has begun.
+    A line omits intervals without a value.
+    """
+
+    name: str
+    last: int
+    marks: list[float]
+    line: str
+    unfinished: str
+    before: str
+    area: str
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether a period's value is the sum of its intervals' values, unlike an average or a rate."""
+        return not (self.name.startswith("average") or self.name.endswith("Rate"))
+
+
+def plot(name: str, series: Sequence[Document], earlier: Sequence[Document], charted: int, finished: int) -> Plot:
+    """Return the chart of `name` for a series and the previous period's.
+
+    `charted` and `finished` are the numbers of intervals that have begun and that have ended.
+    """
+    values, before = ([entry.get(name) for entry in entries] for entries in (series[:charted], earlier))
+    highest = _top(max((value for value in (*values, *before) if value is not None), default=0), name)
+    line = [*_points(values[: max(1, finished)], len(series), highest)]
+    unfinished = [*_points(values, len(series), highest)][max(0, len(line) - 1) :] if finished < charted else []
+    return Plot(
+        name,
+        charted - 1,
+        [highest * part / _PARTS for part in range(_PARTS, -1, -1)],
+        " ".join(line),
+        " ".join(unfinished),
+        " ".join(_points(before, len(before), highest)),
+        _area(line) if finished else "",
+    )
+
+
+def trends(names: Sequence[str], series: Sequence[Document], finished: int) -> dict[str, Plot]:
+    """Return the small line of each name for the finished intervals. It has no axis and no previous period."""
+    return {name: _trend(name, [entry.get(name) for entry in series[: max(1, finished)]]) for name in names}
+
+
+def _trend(name: str, values: list[_Value]) -> Plot:
+    line = [*_points(values, len(values), max((value for value in values if value is not None), default=0) or 1)]
+    return Plot(name, len(values) - 1, [], " ".join(line), "", "", _area(line))
+
+
+def _top(highest: float, name: str) -> int:
+    """Return the axis's highest value, which is at most twice the highest value of a large count."""
+    steps = _SECONDS if name.startswith("average") else _STEPS
+    return _PARTS * next((step for step in steps if step * _PARTS >= highest), int(highest))
+
+
+def _points(values: Sequence[_Value], width: int, highest: float) -> Iterator[str]:
+    for index, value in enumerate(values):
+        if value is not None:
+            yield f"{index * 100 / max(width - 1, 1):.4g},{100 - value * 100 / highest:.4g}"
+
+
+def _area(line: list[str]) -> str:
+    edges = [point.partition(",")[0] for point in (line[:1] + line[-1:])]
+    return " ".join([f"{edges[0]},100", *line, f"{edges[1]},100"]) if edges else ""

@@ -1,0 +1,50 @@
+"""The axes and lines of charts."""
+
+import pytest
+
+from tests import extensions
+
+extensions.require("reports")
+
+from chalicelib.extensions.console import plots
+
+NAMES = ("conversations", "averageSeconds")
+
+
+def series(name: str, *values: int | None) -> list[dict[str, int]]:
+    return [{} if value is None else {name: value} for value in values]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("highest", [5, 21, 65, 130, 260, 999, 4_100, 50_000, 200_000])
+def test_an_axis_fits_its_values(name: str, highest: int) -> None:
+    marks = plots.plot(name, series(name, 1, highest), series(name, 2), 2, 2).marks
+    assert len(marks) == 5 and marks[-1] == 0 and marks == sorted(marks, reverse=True)
+    assert marks[0] / 2 <= highest <= marks[0]
+    assert all(mark % 1 == 0 for mark in marks)
+
+
+def test_the_highest_values_have_axes() -> None:
+    assert [plots.plot(name, series(name, 10**12), [], 1, 1).marks[0] >= 10**12 for name in NAMES] == [True, True]
+    assert plots.plot("leads", series("leads", 0), [], 1, 1).marks == [4, 3, 2, 1, 0]
+
+
+def test_intervals_without_an_average_have_no_point() -> None:
+    entries = series("averageSeconds", 30, None, 60, None)
+    plot = plots.plot("averageSeconds", entries, series("averageSeconds", None, 15), 4, 3)
+    assert (plot.marks[0], plot.line) == (60, "0,50 66.67,0")
+    assert (plot.before, plot.unfinished, plot.area) == ("100,75", "66.67,0", "0,100 0,50 66.67,0 66.67,100")
+    assert plots.plot("averageSeconds", series("averageSeconds", None), [], 1, 1).area == ""
+
+
+def test_the_unfinished_part_continues_the_line() -> None:
+    plot = plots.plot("leads", series("leads", 4, 2, 1, 9), [], 3, 2)
+    assert (plot.line, plot.unfinished, plot.last) == ("0,0 33.33,50", "33.33,50 66.67,75", 2)
+    today = plots.plot("leads", series("leads", 4, 2), [], 1, 0)
+    assert (today.line, today.unfinished, today.area) == ("0,0", "0,0", "")
+
+
+def test_a_small_line_has_only_the_finished_intervals() -> None:
+    trends = plots.trends(("leads", "handoffRate"), series("leads", 1, 2, 0, 8), 3)
+    assert trends["leads"].line == "0,50 50,0 100,100"
+    assert trends["handoffRate"].line == trends["handoffRate"].area == ""
