@@ -82,11 +82,40 @@ def has_dates() -> bool:
 
 def bounds_from_request() -> tuple[int | None, int | None]:
     """Return the bounds of the requested UTC days in Unix seconds, or None for an empty date. Raise InvalidPeriod."""
-    first, last = _date("from"), _date("to")
+    return bounds(current_request.query_value("from"), current_request.query_value("to"))
+
+
+def bounds(first_day: str | None, last_day: str | None) -> tuple[int | None, int | None]:
+    """Return the bounds of these UTC days in Unix seconds, or None for an empty date. Raise InvalidPeriod."""
+    first, last = _parse("from", first_day), _parse("to", last_day)
     if first and last and first > last:
         raise InvalidPeriod("from")
     since = _midnight(first, timezone.utc) if first else None
     return since, _midnight(last + timedelta(days=1), timezone.utc) if last else None
+
+
+def with_dates(query: dict[str, str]) -> dict[str, str]:
+    """Return a query with the dates `from` and `to`. By default, it is this month until today, in UTC."""
+    today = _today()
+    if not query["from"] and not query["to"]:
+        return {**query, "from": today.replace(day=1).isoformat(), "to": today.isoformat()}
+    return {**query, "to": query["to"] or today.isoformat()}
+
+
+def recent_periods() -> dict[str, dict[str, str]]:
+    """Return the dates of this month, the last month and the last 30 and 90 UTC days, by the keys of their texts."""
+    today = _today()
+    month = today.replace(day=1)
+    before = month - timedelta(days=1)
+    return {
+        name: {"from": first.isoformat(), "to": last.isoformat()}
+        for name, first, last in (
+            ("this_month", month, today),
+            ("last_month", before.replace(day=1), before),
+            ("last_30_days", today - timedelta(days=29), today),
+            ("last_90_days", today - timedelta(days=89), today),
+        )
+    }
 
 
 def with_labels(
@@ -135,7 +164,10 @@ def _period(zone: tzinfo) -> Any:
 
 
 def _date(name: str) -> date | None:
-    text = current_request.query_value(name)
+    return _parse(name, current_request.query_value(name))
+
+
+def _parse(name: str, text: str | None) -> date | None:
     if not text:
         return None
     try:
@@ -145,6 +177,10 @@ def _date(name: str) -> date | None:
     if not 1971 <= day.year <= 2999:
         raise InvalidPeriod(name)
     return day
+
+
+def _today() -> date:
+    return local_time(clock.seconds(), timezone.utc).date()
 
 
 def _midnight(day: date, zone: tzinfo) -> int:

@@ -16,17 +16,25 @@ from chalicelib.storage import Document
 _COUNTS = ("conversations", "messages", "interactions", "deliveries", "leads")
 # The maximum number of pages of 20 agents in a file. Each agent costs two requests.
 _MAX_PAGES = 10
-_LAST_DAYS = 30
 
 
 @signed_in("/settings")
 def read_usage(session: Session) -> Response:
-    """Show each agent's totals in a period of UTC days, by default the last 30 days."""
+    """Show each agent's totals in a period of UTC days, by default this month, and the totals of the page."""
     rights.require_operator(session)
-    query = filtered_lists.query_from_request(("from", "to"))
-    read = partial(_page, current_request.query_value("cursor"))
-    values = {"titles": overview.visible_agents(session).titles, "counts": _COUNTS, "last_days": _LAST_DAYS}
-    return filtered_lists.page(session, "usage.html", "/settings", query, read, **values)
+    query = periods.with_dates(filtered_lists.query_from_request(("from", "to")))
+    cursor = current_request.query_value("cursor")
+    return filtered_lists.page(
+        session,
+        "usage.html",
+        "/settings",
+        query,
+        partial(_page, query, cursor),
+        titles=overview.visible_agents(session).titles,
+        counts=_COUNTS,
+        recent=periods.recent_periods(),
+        is_first=not cursor,
+    )
 
 
 @signed_in("/settings")
@@ -38,9 +46,9 @@ def download(session: Session) -> Response:
     return pages.download("usage.csv", files.MEDIA[files.CSV], text)
 
 
-def _page(cursor: str | None) -> Any:
+def _page(query: dict[str, str], cursor: str | None) -> Any:
     """Return a page of the API's report. Raise InvalidPeriod."""
-    since, until = periods.bounds_from_request()
+    since, until = periods.bounds(query["from"], query["to"])
     try:
         return calls.get("/v3/usage", {"from": since, "to": until, "cursor": cursor})
     except errors.Invalid as error:
@@ -48,9 +56,10 @@ def _page(cursor: str | None) -> Any:
 
 
 def _records() -> Iterator[Document]:
+    query = periods.with_dates(filtered_lists.query_from_request(("from", "to")))
     cursor = None
     for _ in range(_MAX_PAGES):
-        page = _page(cursor)
+        page = _page(query, cursor)
         yield from page["data"]
         cursor = page.get("nextCursor")
         if cursor is None:

@@ -10,7 +10,7 @@ from chalicelib import clock
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
-from tests.conftest import PassTime
+from tests.conftest import PassTime, StopClock
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import HOSTILE
 from tests.followers import follow
@@ -39,11 +39,30 @@ def test_usage_lists_each_agent_and_downloads_each_day(operator: Browser, worksp
     assert ["Support", "7", "8", "0", "0", "0"] in rows(
         operator.open("/settings/usage?from=2026-01-01&to=2026-01-31").text
     )
+    january = operator.open("/settings/usage?from=2026-01-01&to=2026-01-31")
+    assert ["Total", "7", "8", "0", "0", "0"] in rows(january.text)
     file = operator.open("/settings/usage.csv?from=2026-01-01&to=2026-01-31")
     assert file.headers["content-disposition"] == 'attachment; filename="usage.csv"'
     lines = file.text.splitlines()
     assert lines[0] == "agentId,day,conversations,messages,interactions,deliveries,leads"
     assert "support,2026-01-05,7,8,0,0,0" in lines
+
+
+def test_usage_covers_this_month_and_offers_other_periods(operator: Browser, stop_clock: StopClock) -> None:
+    stop_clock(1_772_452_800)  # 2 March 2026, 12:00
+    page = operator.open("/settings/usage").text
+    assert re.findall(r'name="(from|to)" type="date" value="([^"]*)"', page) == [
+        ("from", "2026-03-01"), ("to", "2026-03-02"),
+    ]  # fmt: skip
+    periods = dict(re.findall(r'usage\?from=([^"]*)"(?: aria-current="true")?>([^<]*)</a>', page))
+    assert periods == {
+        "2026-03-01&amp;to=2026-03-02": "This month",
+        "2026-02-01&amp;to=2026-02-28": "Last month",
+        "2026-02-01&amp;to=2026-03-02": "Last 30 days",
+        "2025-12-03&amp;to=2026-03-02": "Last 90 days",
+    }
+    assert re.findall(r'aria-current="true">([^<]*)<', page) == ["This month"]
+    assert 'id="to" name="to" type="date" value="2026-03-02"' in operator.open("/settings/usage?from=2026-02-10").text
 
 
 @pytest.mark.parametrize("query", ["from=x", "from=2026-02-01&to=2026-01-01", "from=2024-01-01&to=2026-01-01"])
