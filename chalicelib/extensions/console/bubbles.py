@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # The maximum size of a transcript as HTML, in bytes. For example, an apostrophe takes five bytes. One message always
 # fits.
 _MAX_BYTES = 250_000
-_TAGS_BYTES = 800  # around a message's texts
+_TAGS_BYTES = 1_100  # around a message's texts
 # The maximum length in characters of a text, of a title or name, and of a link.
 _MAX_TEXT, _MAX_NAME, _MAX_LINK = 20_000, 200, 2_000
 _MAX_CHOICES = 50
@@ -67,7 +67,7 @@ def bubbles_that_fit(messages: Iterable[Document]) -> list[Bubble]:
     left = _MAX_BYTES
     for message in messages:
         bubble = _bubble(message)
-        texts = (*bubble.choices, bubble.title, bubble.image, bubble.link, bubble.link, bubble.item)
+        texts = (*bubble.choices, bubble.title, bubble.image, bubble.image, bubble.link, bubble.link, bubble.item)
         size = sum(template_filters.size(text) for text in texts)
         left -= _TAGS_BYTES + size + len(template_filters.linked(bubble.text).encode())
         if bubbles and left < 0:

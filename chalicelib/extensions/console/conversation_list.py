@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from chalice.app import Response
 
+from chalicelib.conversations.filters import Filters
 from chalicelib.extensions.console import all_conversations, guard, inbox, overview, previews
 from chalicelib.extensions.console.all_conversations import ConversationPage
 from chalicelib.extensions.console.calls import query_string
@@ -98,6 +99,7 @@ def show(session: Session, status: int = 200, **result: Any) -> Response:
         colleagues=colleagues,
         has_more_colleagues=has_more,
         is_beside=False,
+        is_search_left_out=False,
         **{**_NO_RESULT, **result},
         **row_values(session, listed),
     )
@@ -119,13 +121,32 @@ def address_of(query: dict[str, Any], **others: Any) -> str:
 
 def read(session: Session) -> ConversationList:
     """Return the list that the request's query describes. Raise Invalid."""
+    return _read(session, read_query(session), inbox.filters_from_request())
+
+
+def read_beside(session: Session) -> ConversationList:
+    """Return the list beside a transcript. Its tab All omits the search, which would be repeated. Raise Invalid.
+
+    The list's addresses keep the search, so that they lead back to the results.
+    """
     query, conditions = read_query(session), inbox.filters_from_request()
+    if not leaves_search_out(query):
+        return _read(session, query, conditions)
+    return _read(session, {**query, "q": None, "cursor": None}, conditions._replace(text=""))._replace(query=query)
+
+
+def leaves_search_out(query: dict[str, Any]) -> bool:
+    """Return whether the list beside a transcript omits the query's search."""
+    return bool(query["tab"] == "all" and query["q"])
+
+
+def _read(session: Session, query: dict[str, Any], conditions: Filters) -> ConversationList:
     tab = query["tab"]
     waiting = inbox.read(session, conditions, query["agent"] or None)
     if tab != "all":
         return ConversationList(query, tab, waiting.counts, ConversationPage(waiting.conversations[tab]), None)
     agents = overview.visible_agents(session)
-    page = _page_of_all(session, agents, query, query["cursor"] or None)
+    page = _page_of_all(session, agents, query, conditions, query["cursor"] or None)
     return ConversationList(query, tab, waiting.counts, page, agents)
 
 
@@ -136,16 +157,18 @@ def read_first(session: Session) -> list[Document]:
     for _ in range(1, MAX_PAGES):
         if not (page.following and listed.agents):
             break
-        page = _page_of_all(session, listed.agents, listed.query, page.following)
+        page = _page_of_all(session, listed.agents, listed.query, inbox.filters_from_request(), page.following)
         conversations = conversations + page.conversations
     return conversations
 
 
-def _page_of_all(session: Session, agents: VisibleAgents, query: Document, cursor: str | None) -> ConversationPage:
+def _page_of_all(
+    session: Session, agents: VisibleAgents, query: Document, conditions: Filters, cursor: str | None
+) -> ConversationPage:
     """Return the page of the tab All after the cursor."""
     agent_ids = [query["agent"]] if query["agent"] in agents.titles else [*agents.titles]
     text = (query["q"] or "").strip()
-    return all_conversations.read(session.workspace_id, agent_ids, inbox.filters_from_request(), text, cursor)
+    return all_conversations.read(session.workspace_id, agent_ids, conditions, text, cursor)
 
 
 def row_values(session: Session, listed: ConversationList) -> Document:

@@ -55,7 +55,7 @@ def _page(
 ) -> Response:
     """Return the page, with a form's error and its submitted values."""
     values = read_transcript(session, agent_id, convo_id)
-    listed = conversation_list.read(session)
+    listed = conversation_list.read_beside(session)
     colleagues, has_more = list_colleagues(session)
     done = None if error else submitted.get("action") or current_request.query_value("done")
     return guard.page(
@@ -75,6 +75,7 @@ def _page(
         taken_by=_taken_by(values["meta"], dict(colleagues)),
         titles=conversation_list.titles_beside(session, listed),
         is_beside=True,
+        is_search_left_out=conversation_list.leaves_search_out(listed.query),
         chosen=set(),
         **conversation_list.row_values(session, listed),
         **values,

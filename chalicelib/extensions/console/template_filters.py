@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from chalicelib import clock
 from chalicelib.conversations.new_messages import text_of_parts
@@ -148,6 +149,12 @@ def link(value: Any) -> str:
     return text if text.startswith(("https://", "http://")) else ""
 
 
+def link_name(address: str) -> str:
+    """Return the file name of a web address, or its host if the address has no file name."""
+    host, _, path = address.partition("://")[2].partition("?")[0].partition("#")[0].partition("/")
+    return unquote(path.rstrip("/").rpartition("/")[2]) or host
+
+
 def text_of(item: Any) -> str:
     """Return a message item's text, or an empty string."""
     payload = item.get("payload") if isinstance(item, dict) else None
@@ -232,6 +239,6 @@ def size(text: str) -> int:
 
 _FILTERS = (
     *(day, hour, moment, seconds_of, iso, number, duration, figure, mark, short, change, indented_json, display_name),
-    *(agent_title, initials, linked, unix_seconds),
+    *(agent_title, initials, link_name, linked, unix_seconds),
 )
 FILTERS = {function.__name__: function for function in _FILTERS}

@@ -151,7 +151,7 @@ def test_a_transcript_links_the_other_conversations_of_its_visitor(
     signed_in: Browser, workspace_api: Api, pass_time: PassTime
 ) -> None:
     def other_conversations(path: str) -> tuple[str, list[str]]:
-        link = re.search(r'href="[^"]*(/convos[?][^"]*)">Other conversations<', signed_in.open(path).text)
+        link = re.search(r'href="[^"]*(/convos[?][^"]*)"><svg .*?</svg>Other conversations<', signed_in.open(path).text)
         assert link
         query = html.unescape(link[1])
         with metered() as meter:

@@ -227,6 +227,30 @@ def test_a_transcript_has_days_times_groups_and_links(signed_in: Browser, worksp
     assert "<dt>list</dt>" not in page and "<dt>none</dt>" not in page
 
 
+@pytest.mark.parametrize(
+    ("image", "name"),
+    [
+        ("https://x.test/rooms/a%20%3Cb%3E.jpg?width=9#top", "a &lt;b&gt;.jpg"),
+        ("https://x.test/rooms/", "rooms"),
+        ("http://x.test", "x.test"),
+        ("https://", "Image"),
+    ],
+)
+def test_an_image_is_a_link_with_its_name(image: str, name: str, signed_in: Browser, workspace_api: Api) -> None:
+    message = {"from": "bot", "item": {"text": "See", "image": image}}
+    assert workspace_api.post("/v3/agents/support/convos/ann/messages", {"messages": [message]}).status == 200
+    assert f'<span class="unseen">Image: </span><span>{name}</span></a>' in signed_in.open(CONVO).text
+
+
+def test_tags_are_chips_with_an_editor(signed_in: Browser, workspace_api: Api) -> None:
+    assert re.search(r"<details><summary>Tags <span>Add</span>", signed_in.open(CONVO).text)
+    change = {"conversation": {"tags": ["<b>dog"], "notes": "Call back"}}
+    assert workspace_api.patch("/v3/agents/support/convos/ann", change).status == 200
+    page = signed_in.open(CONVO).text
+    assert "<details><summary>Tags <span>Edit</span>" in page and '<li class="tag">&lt;b&gt;dog</li>' in page
+    assert '<details class="notes" open>' in page
+
+
 def test_another_agents_conversation_is_not_found(signed_in: Browser, workspace_api: Api) -> None:
     body = {"turns": [{"from": "human", "messages": [{"item": {"text": "secret"}}]}]}
     workspace_api.post("/agents/other/interact/eve/state", {**body, "metadata": {"state": "requested_chat"}})

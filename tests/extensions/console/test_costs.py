@@ -25,6 +25,7 @@ PAGES = {
     "/convos?tab=all": "/console/convos?tab=all",
     "/convos?tab=all&agent=support&q=know": "/console/convos?tab=all&agent={id}&q={text}",
     "/convos/support/ann-0": "/console/convos/{agent}/{id}",
+    "/convos/support/ann-0?tab=all&agent=support&q=know": "/console/convos/{agent}/{id}?tab=all&agent={id}&q={text}",
     LIVE: "poll of /console/convos/{agent}/{id}",
     "/analytics": "/console/analytics",
     "/analytics?days=90&by=country": "/console/analytics?days=90&by=country",

@@ -126,7 +126,7 @@ def test_the_list_is_beside_the_transcript_and_the_title_has_the_number(signed_i
     ("query", "names"),
     [
         ("?tab=all&agent=sales", ["Cor", "Bea"]),
-        ("?tab=all&q=from+c", ["Cor"]),
+        ("?tab=waiting&q=from+a", ["Ann"]),
         ("?tab=mine&agent=sales", ["Bea"]),
         ("?tab=waiting&tag=%22%3E%3Cb%3E", []),
     ],
@@ -147,6 +147,19 @@ def test_an_open_conversation_keeps_the_list(
     assert "<b>" not in page.text
     page = signed_in.submit(page, f"/convos/support/Ann{query}", {"action": "take"})
     assert f'class="back" href="{signed_in.home}/convos{escape(query)}"' in page.text
+
+
+def test_the_list_beside_a_transcript_does_not_repeat_a_search(signed_in: Browser, workspace_api: Api) -> None:
+    converse(workspace_api, "support", "Ann", "requested_chat")
+    converse(workspace_api, "sales", "Cor", "ended_chat")
+    query = "?tab=all&agent=sales&q=%22from%22+%3Cb%3E"
+    page = signed_in.open(f"/convos/support/Ann{query}").text
+    assert re.findall(r"<strong>([^<]*)</strong>", page)[:1] == ["Cor"]
+    assert f'<a href="{signed_in.home}/convos{escape(query)}"><span aria-hidden="true">‹</span> Back to the' in page
+    assert "results for “&#34;from&#34; &lt;b&gt;”" in page and 'title="Search names' in page
+    assert f'/convos/sales/Cor{escape(query)}"' in page and "data-inbox" not in page
+    chips = re.findall(r'<a class="chip" href="([^"]*)"[^>]*><span>(.*?)</span>', page)
+    assert chips == [(f"{signed_in.home}/convos{escape(query.replace('agent=sales&', ''))}", "Agent: sales")]
 
 
 def test_an_invalid_filter_of_the_list_is_an_error_of_the_conversation(signed_in: Browser, workspace_api: Api) -> None:

@@ -96,8 +96,12 @@ class Person:
         next(one for one in options if one.text == text).click()
 
     def filter(self, name: str, value: str) -> None:
-        """Change a filter, and wait for the next page. Without JavaScript, the form has a button."""
-        button = self.find(".filters button")
+        """Change a filter, and wait for the next page."""
+        self.apply(".filters", name, value)
+
+    def apply(self, form: str, name: str, value: str) -> None:
+        """Change a field that applies immediately, and wait for the next page. Without JavaScript, press the button."""
+        button = self.find(f"{form} button")
         change = """
             const [field, value, button] = arguments;
             field.value = value;
@@ -105,7 +109,7 @@ class Person:
             else button.click();
         """
         page = self.driver.find_element(By.TAG_NAME, "html")
-        self.driver.execute_script(change, self.find(f".filters [name={name}]"), value, button)
+        self.driver.execute_script(change, self.find(f"{form} [name={name}]:not([type=hidden])"), value, button)
         self._await_page_after(page)
 
     def press(self, text: str) -> None:

@@ -67,10 +67,11 @@ def test_a_person_filters_reads_and_acts(person: Person, run: Run) -> None:
     replies = person.text().count("I am looking at it")
     person.reply("I am looking at it")
     assert person.text().count("I am looking at it") == replies + 1
+    person.find("[data-part=tags] summary").click()
     person.fill("tags", "refund, urgent")
     person.press("Save")
-    person.choose("to", "Cas Smit")
-    person.press("Assign")
+    person.sees("The tags have been saved.")
+    person.apply("#about form", "to", "cas")
     person.sees("With a person")
     found = ask(run, "GET", "/v3/agents/support/convos/ann")["data"]
     assert (found["tags"], found["chatAssignedTo"]) == (["refund", "urgent"], "cas")
