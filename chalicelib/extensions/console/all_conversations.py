@@ -142,7 +142,8 @@ def _search_messages(
         if following is not None and entry.row.created < following:
             break
         if message and others.match(entry.row, entry.record):
-            preview = new_messages.preview({"messages": message})
+            text = new_messages.text_of(message.get("item"))  # the list shows the part with the match
+            preview = {**new_messages.preview({"messages": message}), "lastMessage": text}
             entry = _ExaminedConversation(entry.row, {**entry.record, **preview, "isMatch": True}, True)
         reached.append(entry)
     return reached, following

@@ -35,7 +35,7 @@ def converse(api: Api, agent_id: str, name: str, state: str | None, assignee: st
 
 def names_in(page: Answer) -> list[str]:
     """Return the names in the list of conversations, in order."""
-    return re.findall(r"<strong>([^<]*)</strong>", page.text)
+    return re.findall(r"<strong>([^<]*)</strong>", re.sub("</?mark>", "", page.text))
 
 
 def tab_counts(page: Answer) -> list[str]:
