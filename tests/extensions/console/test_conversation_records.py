@@ -37,6 +37,7 @@ def test_a_deletion_shows_a_question_and_a_confirmation(bo: Browser, workspace_a
     assert f"{PAGE}/delete" in bo.open(PAGE).text
     page = bo.open(f"{PAGE}/delete")
     assert "permanently" in page.text and "<img" not in page.text
+    assert "<dd>150</dd>" in page.text and "<dd>Hello 149</dd>" in page.text
     for _ in range(2):
         assert "The conversation has been deleted." in bo.submit(page, f"{PAGE}/delete", {}).text
     assert workspace_api.get("/v3/agents/support/convos/ann").status == 404

@@ -48,6 +48,13 @@ def test_only_administrators_delete_a_lead(bo: Browser, path: str, workspace_api
     assert workspace_api.get("/v3/leads").data == []
 
 
+def test_a_list_of_leads_shows_the_number_and_the_next_action(bo: Browser, workspace_api: Api) -> None:
+    assert "There are no leads yet." in bo.open("/leads").text
+    workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "name": "Ann"}})
+    assert "Shown: 1. Newest first." in bo.open("/leads").text
+    assert f'<a class="button second" href="{bo.home}/leads">Clear filters</a>' in bo.open("/leads?q=other").text
+
+
 def test_a_lead_of_another_agent_is_not_found(bo: Browser, path: str, workspace_api: Api) -> None:
     workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support", "other"]})
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
@@ -67,7 +74,7 @@ def test_a_lead_leads_to_its_conversation(bo: Browser, workspace_api: Api) -> No
         assert re.findall(pattern, bo.open("/leads").text)[: len(links)] == links
         return html.unescape(*links) if links else ""
 
-    pattern = r'href="[^"]*(/convos[/?][^"]*)"[^>]*>[^<]*conversation<'
+    pattern = r'href="[^"]*(/convos[/?][^"]*)"'
 
     workspace_api.post("/agents/support/interact/ann/state", {"metadata": {"userEmail": "ann@a.test"}})
     path = link(convoId="ann", email="ann@a.test")

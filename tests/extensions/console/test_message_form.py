@@ -58,6 +58,7 @@ def test_people_change_only_their_own_messages(bo: Browser, workspace_api: Api) 
     page = bo.open(PAGE)
     assert links(page) == ["own"] == links(bo.open(f"{PAGE}/live"))
     form = bo.open(f"{PAGE}/messages/own")
+    assert f'<a class="button second" href="{bo.home}{PAGE}">Cancel</a>' in form.text
     for mid in ("visitor", "ai", "colleague"):
         assert bo.open(f"{PAGE}/messages/{mid}").status == 403
         for path in ("", "/delete"):
