@@ -74,7 +74,7 @@ const nameOf = (id) => (id && optionOf(id)?.text) || "";
 
 const showAssignee = (assigned) => {
   const option = optionOf(assigned);
-  if (option && to.value === live.dataset.assigned) option.selected = true; // unless the person has chosen another
+  if (option) option.selected = true;
   document.querySelector("#assignee").textContent = nameOf(assigned);
   live.dataset.assigned = assigned;
 };
