@@ -45,7 +45,7 @@ def write(workspace_id: str, moment: int, visits: Sequence[Visit]) -> None:
     storage.save_many(loads)
     storage.save_many(talks)
     storage.save_many(leads)
-    storage.save_many([*_tally_rows(moment, created), *_day_rows(moment, changes)])
+    storage.save_many([*_tally_rows(moment, created), *_day_rows(moment, changes), *_change_rows(moment, changes)])
 
 
 def backdate(workspace_id: str, agent_id: str, second: int) -> None:
@@ -97,24 +97,29 @@ def _conversation_row(workspace_id: str, visit: Visit, talk: Talk) -> conversati
     metadata = {name: value for name, value in metadata.items() if value is not None}
     change = models.StateIn.model_validate({"turns": _turns(talk), "metadata": metadata})
     stored = state.apply_change(state.empty_state(visit.visitor), state.prepare_change(change, talk.end), talk.end)
+    captured = {"country": visit.country, "page": f"https://harbour.example.com/{talk.tags[0]}"}
+    stored = stored._replace(metadata={**stored.metadata, "capturedVariables": captured})
     row = conversations.ConversationRow(storage.join_key(workspace_id, visit.agent, visit.visitor))
     row.agent = _agent(workspace_id, visit)
     row.created, row.version_tag = ids.id_at(visit.at, visit.ident), ids.id_at(talk.end * 1_000, visit.ident)
-    if talk.handoff_at and talk.state == conversations.HANDOFF:
-        row.requested_at = talk.handoff_at * 1_000
+    if talk.handoff_at and talk.writer:
+        row.taken_at = talk.lines[-1][0] * 1_000
+        row.answered_after = row.taken_at - talk.handoff_at * 1_000
     elif talk.handoff_at:
-        row.answered_after = 20_000 + visit.ident % 400_000
+        row.requested_at = talk.handoff_at * 1_000
     row.ended_after = talk.end * 1_000 - visit.at if talk.state == "ended_chat" else None
     return conversations.restore(row, stored)
 
 
 def _turns(talk: Talk) -> list[dict[str, Any]]:
-    """Return a conversation's lines as alternating visitor and agent turns."""
-    senders = [("human", "bot")[number % 2] for number in range(len(talk.lines))]
-    return [
-        {"from": sender, "messages": [{"from": sender, "type": "text", "item": {"text": line}, "ts": second}]}
-        for sender, (second, line) in zip(senders, talk.lines, strict=True)
-    ]
+    """Return a conversation's lines as alternating visitor and agent turns. A person may have written the last one."""
+    turns = []
+    for number, (second, line) in enumerate(talk.lines):
+        sender = ("human", "bot")[number % 2]
+        is_persons = talk.writer and number == len(talk.lines) - 1
+        item = {"text": line, "sender": talk.writer} if is_persons else {"text": line}
+        turns.append({"from": sender, "messages": [{"from": sender, "type": "text", "item": item, "ts": second}]})
+    return turns
 
 
 def _lead_row(workspace_id: str, visit: Visit, talk: Talk) -> lead_store.LeadRow:
@@ -167,8 +172,15 @@ def _changes_of(row: conversations.ConversationRow, visit: Visit, talk: Talk) ->
         yield CountedChange(row.agent, tag, {"handoffs": 1}, counted.values)
 
 
+def _change_rows(moment: int, changes: Iterable[CountedChange]) -> Iterator[counts.ChangeRow]:
+    """Yield the rows of the last two hours' changes. Reports add them up, and the streams recount these hours."""
+    recent = ids.id_at((moment - moment % hours.SECONDS - hours.SECONDS) * 1_000, 0)
+    rows = (counts.change_row(change) for change in changes if change.version_tag >= recent)
+    yield from filter(None, rows)
+
+
 def _day_rows(moment: int, changes: Iterable[CountedChange]) -> Iterator[counts.DayRow]:
-    """Yield the counts for all days. No visit is in the hour of `moment`, because the streams count that hour."""
+    """Yield the counts for all days."""
     days: dict[tuple[str, str], dict[str, list[CountedChange]]] = defaultdict(lambda: defaultdict(list))
     for change in changes:
         time = clock.iso(ids.timestamp_of(change.version_tag) // 1_000)

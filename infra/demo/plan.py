@@ -4,14 +4,16 @@ The number of visits varies with the hour and the weekday, and grows slowly. Som
 these visitors ask for a person, and some leave their address.
 """
 
+import itertools
 import random
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from infra.demo import texts
 from infra.demo.texts import Dialogue
 
 DAYS = 90
-SEED = 7
+SEED = 38
 _HOUR = 3_600
 _DAY = 24 * _HOUR
 # Seconds from the start of the last planned hour to the end of the plan, so that no visit is in the current hour.
@@ -23,8 +25,11 @@ _VISITS = 2.6  # per conversation
 _LOADS = (70, 22, 8)  # the weights for zero, one and two more page loads
 _AGAIN = (20_000, 40 * 60 * 1_000)  # milliseconds later
 _LEADS, _HANDOFFS, _ENDED = 0.12, 0.07, 0.8
-# The newest handoffs are still open: they are waiting for a person, or a person has taken over.
-_WAITING, _WITH_PERSON = 8, 6
+# The newest handoffs are still open. These minutes before the end of the plan, visitors requested a person who has not
+# answered yet, or who has taken over. Some waiting conversations are assigned.
+_WAITS, _CHATS = (4, 19, 47, 125, 340, 1_510, 3_050, 4_480), (12, 33, 85, 210, 1_320, 2_900)
+_ASSIGNED_WAITS = (47, 1_510)
+_SECONDS_TO_ANSWER = (20, 400)
 
 
 class Visit(NamedTuple):
@@ -49,7 +54,8 @@ class Visit(NamedTuple):
 class Talk(NamedTuple):
     """The visitor's and the agent's lines with their times in Unix seconds, and the conversation's current state.
 
-    `handoff_at` is the time when the visitor requested a person, or None.
+    `handoff_at` is the time when the visitor requested a person, or None. `writer` is the name of the person who wrote
+    the last line, or None.
     """
 
     name: str
@@ -59,6 +65,7 @@ class Talk(NamedTuple):
     handoff_at: int | None
     state: str | None
     assigned: str | None
+    writer: str | None
     lead: bool
 
     @property
@@ -76,7 +83,7 @@ def draw(moment: int, conversations: int, seed: int = SEED) -> list[Visit]:
     times = sorted(start * 1_000 + chance.randrange(_HOUR * 1_000) for start in starts)
     talking = set(chance.sample(range(len(times)), conversations))
     visits = [_visit(at, number in talking, chance) for number, at in enumerate(times)]
-    return _open_handoffs(visits)
+    return sorted(_hand_off(visits, moment, chance), key=lambda visit: visit.at)
 
 
 def _pick(weights: dict[str, int], chance: random.Random) -> str:
@@ -110,28 +117,63 @@ def _visit(at: int, talks: bool, chance: random.Random) -> Visit:
 def _talk(agent: str, language: str, start: int, chance: random.Random) -> Talk:
     dialogue: Dialogue = chance.choice(texts.DIALOGUES[agent, language])
     asks, name = chance.random() < _HANDOFFS, chance.choice(texts.NAMES[language])
-    second, lines = start + chance.randint(3, 25), []
-    for number, line in enumerate((*dialogue.lines, *(texts.HANDOFF[language] if asks else ()))):
-        lines.append((second, line))
-        second += chance.randint(1, 4) if number % 2 == 0 else chance.randint(10, 75)
+    lines = _timed(dialogue.lines, start + chance.randint(3, 25), chance)
     return Talk(
         name,
         f"{name.lower().replace(' ', '.')}@example.com".encode("ascii", "ignore").decode(),
         lines,
         [dialogue.tag, *(["vip"] if chance.random() < 0.04 else [])],
-        lines[-2][0] if asks else None,
+        lines[-1][0] + chance.randint(10, 75) if asks else None,
         "ended_chat" if asks or chance.random() < _ENDED else None,
+        None,
         None,
         chance.random() < _LEADS,
     )
 
 
-def _open_handoffs(visits: list[Visit]) -> list[Visit]:
-    """Return the visits, with the last handoffs still open: waiting for a person, or taken over by a person."""
-    handoffs = [number for number, visit in enumerate(visits) if visit.talk and visit.talk.handoff_at][::-1]
-    states: list[tuple[str, str | None]] = [("requested_chat", None)] * _WAITING
-    states += [("human-chatting", person) for person in texts.CLIENTS] * (_WITH_PERSON // 2)
-    for number, (state, person) in zip(handoffs, states, strict=False):
-        visit = visits[number]
-        visits[number] = visit._replace(talk=visit.talk and visit.talk._replace(state=state, assigned=person))
-    return visits
+def _timed(lines: Iterable[str], second: int, chance: random.Random) -> list[tuple[int, str]]:
+    """Return alternating lines of a visitor and an agent, the first at `second`. Agents answer within seconds."""
+    timed = []
+    for number, line in enumerate(lines):
+        timed.append((second, line))
+        second += chance.randint(1, 4) if number % 2 == 0 else chance.randint(10, 75)
+    return timed
+
+
+def _hand_off(visits: list[Visit], moment: int, chance: random.Random) -> Iterator[Visit]:
+    """Yield the visits, the newest first. Each request for a person is followed by a question, and mostly an answer."""
+    questions = {key: itertools.cycle(dialogues) for key, dialogues in texts.QUESTIONS.items()}
+    people = itertools.cycle(texts.CLIENTS)
+    states = iter([*((wait, "requested_chat") for wait in _WAITS), *((chat, "human-chatting") for chat in _CHATS)])
+    for visit in reversed(visits):
+        if visit.talk is None or visit.talk.handoff_at is None:
+            yield visit
+            continue
+        minutes, state = next(states, (0, "ended_chat"))
+        question, person = next(questions[visit.agent, visit.language]), next(people)
+        *lines, (second, answer) = _timed(
+            (*texts.HANDOFF[visit.language], *question.lines), visit.talk.handoff_at, chance
+        )
+        talk = visit.talk._replace(
+            lines=visit.talk.lines + lines, tags=[*dict.fromkeys((*visit.talk.tags, question.tag))], state=state
+        )
+        if state == "requested_chat":
+            talk = talk._replace(assigned=person if minutes in _ASSIGNED_WAITS else None)
+        else:
+            answered = (second + chance.randint(*_SECONDS_TO_ANSWER), answer)
+            writer = texts.CLIENTS[person]["name"]
+            talk = talk._replace(lines=[*talk.lines, answered], assigned=person, writer=writer)
+        visit = visit._replace(talk=talk)
+        yield _moved(visit, moment - minutes * 60) if minutes else visit
+
+
+def _moved(visit: Visit, handoff_at: int) -> Visit:
+    """Return a visit with the request for a person at this time, and without later page loads."""
+    talk = visit.talk
+    if talk is None or talk.handoff_at is None:
+        return visit
+    seconds = handoff_at - talk.handoff_at
+    lines = [(second + seconds, line) for second, line in talk.lines]
+    return visit._replace(
+        at=visit.at + seconds * 1_000, again=[], talk=talk._replace(lines=lines, handoff_at=handoff_at)
+    )

@@ -59,11 +59,44 @@ COUNTRIES = {
     "es": ["ES", "ES", "MX"],
 }
 NAMES = {
-    "en": ["Olivia Reed", "Jack Turner", "Amelia Shaw", "Harry Cole", "Grace Lin", "Mia Patel", "Leo Grant"],
-    "nl": ["Sanne de Vries", "Daan Bakker", "Fleur Jansen", "Bram Smit", "Lotte Mulder", "Thijs Bos", "Eva Kok"],
-    "de": ["Lena Wagner", "Jonas Keller", "Mara Vogel", "Felix Braun", "Nele Krause", "Emil Roth"],
-    "fr": ["Chloé Martin", "Louis Petit", "Manon Girard", "Hugo Morel", "Jade Faure"],
-    "es": ["Lucía Romero", "Mateo Vega", "Carla Ortiz", "Diego Cano"],
+    "en": [
+        *(
+            "Olivia Reed",
+            "Jack Turner",
+            "Amelia Shaw",
+            "Harry Cole",
+            "Grace Lin",
+            "Mia Patel",
+            "Leo Grant",
+            "Ruby Walsh",
+        ),
+        *(
+            "Theo Marsh",
+            "Nadia Khan",
+            "Owen Price",
+            "Zoe Adler",
+            "Isaac Boyd",
+            "Priya Nair",
+            "Ella Frost",
+            "Dean Hughes",
+        ),
+    ],
+    "nl": [
+        *("Sanne de Vries", "Daan Bakker", "Fleur Jansen", "Bram Smit", "Lotte Mulder", "Thijs Bos", "Eva Kok"),
+        *("Ruben Dijkstra", "Yara Peters", "Joris Kuiper", "Noa Willems", "Karim Haddad"),
+    ],
+    "de": [
+        "Lena Wagner",
+        "Jonas Keller",
+        "Mara Vogel",
+        "Felix Braun",
+        "Nele Krause",
+        "Emil Roth",
+        "Ida Lorenz",
+        "Can Yilmaz",
+    ],
+    "fr": ["Chloé Martin", "Louis Petit", "Manon Girard", "Hugo Morel", "Jade Faure", "Inès Roy", "Paul Lefèvre"],
+    "es": ["Lucía Romero", "Mateo Vega", "Carla Ortiz", "Diego Cano", "Alba Serra", "Iván Prieto"],
 }
 ORIGINS = {"web-chat": 70, "chatapp": 18, "community": 8, "gb-chat": 4}
 BROWSERS = {"Chrome": 55, "Safari": 26, "Firefox": 11, "Edge": 8}
@@ -77,7 +110,9 @@ class Dialogue(NamedTuple):
     lines: tuple[str, ...]
 
 
+# Both are keyed by agent and language. A question is a visitor's to a person, who answers it.
 DIALOGUES: dict[tuple[str, str], list[Dialogue]] = {}
+QUESTIONS: dict[tuple[str, str], list[Dialogue]] = {}
 # The visitor's request for a person and the agent's reply, keyed by language.
 HANDOFF: dict[str, tuple[str, ...]] = {}
 for _text in Path(__file__).with_name("dialogues.txt").read_text("utf-8").strip().split("\n\n"):
@@ -85,5 +120,6 @@ for _text in Path(__file__).with_name("dialogues.txt").read_text("utf-8").strip(
     if _head.startswith("handoff "):
         HANDOFF[_head.split()[1]] = tuple(_lines)
     else:
-        _agent, _language, _tag = _head.split()
-        DIALOGUES.setdefault((_agent, _language), []).append(Dialogue(_tag, tuple(_lines)))
+        *_kind, _agent, _language, _tag = _head.split()
+        _dialogues = QUESTIONS if _kind else DIALOGUES
+        _dialogues.setdefault((_agent, _language), []).append(Dialogue(_tag, tuple(_lines)))

@@ -76,6 +76,27 @@ def test_there_is_something_of_everything(visits: list[Visit]) -> None:
     assert 100 < sum(talk.lead for talk in talks(visits)) < 400
 
 
+def test_the_newest_visitors_wait_for_minutes_with_questions_of_their_own(visits: list[Visit]) -> None:
+    waiting = [talk for talk in talks(visits) if talk.state == "requested_chat"]
+    waits = [(MOMENT - (talk.handoff_at or 0)) / 60 for talk in waiting]
+    assert waits == sorted(waits, reverse=True) and waits[-1] < 10 and waits[-4] < 240 and waits[0] > 2 * 24 * 60
+    questions = [talk.lines[-1][1] for talk in waiting]
+    assert len({*questions}) == len({talk.name for talk in waiting}) == 8
+    assert all(
+        len(talk.lines) % 2 and question.endswith("?") for talk, question in zip(waiting, questions, strict=True)
+    )
+    assert {talk.assigned for talk in waiting} == {None, *texts.CLIENTS}
+
+
+def test_a_person_has_written_the_last_line_of_an_answered_request(visits: list[Visit]) -> None:
+    answered = [talk for talk in talks(visits) if talk.handoff_at and talk.state != "requested_chat"]
+    names = {client_id: client["name"] for client_id, client in texts.CLIENTS.items()}
+    assert len(answered) > 100
+    assert all(talk.assigned and names[talk.assigned] == talk.writer for talk in answered)
+    assert all(not len(talk.lines) % 2 and (talk.handoff_at or 0) < talk.lines[-1][0] for talk in answered)
+    assert not any(talk.writer for talk in talks(visits) if not talk.handoff_at)
+
+
 # ---- the data -------------------------------------------------------------------------------------
 
 
@@ -163,15 +184,16 @@ def pipeline(workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.M
 def test_the_api_counts_what_was_planned(workspace: NewWorkspace, pipeline: Pipeline) -> None:
     service, api = InProcess(workspace), Api(workspace.workspace_key)
     assert not fill.is_filled(service)
-    visits = fill.fill(service, 12)
+    visits = fill.fill(service, 40)
     assert fill.is_filled(service)
     compare(api, visits)
+    assert max(talk.handoff_at or 0 for talk in talks(visits)) > clock.seconds() - HOUR  # not yet counted
     once, answered = stored_items(), reports(api)
     pipeline.run()  # these are the hours that the streams recount
     assert reports(api) == answered
     assert CliRunner().invoke(cams, ["tallies", "recount"]).exit_code == 0
     assert reports(api) == answered
-    fill.fill(service, 12)
+    fill.fill(service, 40)
     assert stored_items()["cams-conversations"] == once["cams-conversations"]
     assert {table: len(rows) for table, rows in stored_items().items()} == {
         table: len(rows) for table, rows in once.items()
