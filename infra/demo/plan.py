@@ -27,8 +27,8 @@ _AGAIN = (20_000, 40 * 60 * 1_000)  # milliseconds later
 _LEADS, _HANDOFFS, _ENDED = 0.12, 0.07, 0.8
 # The newest handoffs are still open. These minutes before the end of the plan, visitors requested a person who has not
 # answered yet, or who has taken over. Some waiting conversations are assigned.
-_WAITS, _CHATS = (4, 19, 47, 125, 340, 1_510, 3_050, 4_480), (12, 33, 85, 210, 1_320, 2_900)
-_ASSIGNED_WAITS = (47, 1_510)
+_WAITS, _CHATS = (4, 19, 47, 200, 1_380, 1_700, 3_050, 4_480), (33, 210, 1_320, 1_900, 2_900, 4_300)
+_ASSIGNED_WAITS = (47, 1_700)
 _SECONDS_TO_ANSWER = (20, 400)
 
 

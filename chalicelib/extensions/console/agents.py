@@ -4,14 +4,16 @@ from typing import Any
 
 from chalice.app import Response
 
-from chalicelib import errors
+from chalicelib import errors, extensions
 from chalicelib.extensions.console import agent_form, calls, guard, pages, rights, template_filters, tool_trials
 from chalicelib.extensions.console.calls import commit_now, query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.storage import Document
 
+_counts = LazyModule("chalicelib.extensions.console.agent_counts")
 _PATH = "/v3/agents/{agent_id}"
 _PAGE_SIZE = 50
 # The maximum length of a language code as the name of an option, in characters.
@@ -32,6 +34,7 @@ def list_agents(session: Session) -> Response:
         "agents.html",
         "/agents",
         agents=agents,
+        counts=_counts.read(session, [agent["ID"] for agent in agents]) if extensions.has("reports") else {},
         query=query,
         following=following,
         saved=current_request.query_value("saved"),

@@ -1,0 +1,45 @@
+"""The numbers on the cards of agents: the conversations and handoffs of the last seven days."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from chalicelib import extensions
+from chalicelib.extensions.console import count_links, guard, periods, plots
+from chalicelib.extensions.console.plots import Plot
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.storage import Document
+
+_REPORTS: Any = extensions.service("series")
+DAYS = 7
+# Each agent costs two requests, so a page with more agents shows no numbers.
+MAX_AGENTS = 12
+_COUNT = "conversations"
+
+
+class AgentCounts(NamedTuple):
+    """An agent's totals, the small line of its conversations, and the link to their list, or an empty string."""
+
+    totals: Document
+    trend: Plot
+    link: str
+
+
+def read(session: Session, agent_ids: Sequence[str]) -> dict[str, AgentCounts]:
+    """Return the counts of the last seven days by agent, or none if the person may not open the analytics page.
+
+    This costs two requests per agent, and at least one more. Above 12 agents, return none.
+    """
+    if "/analytics" not in session.pages or not 0 < len(agent_ids) <= MAX_AGENTS:
+        return {}
+    period = periods.last_days(DAYS, guard.texts(session).zone)
+    recent = _REPORTS.read_recent(session.workspace_id, agent_ids, period.start, period.end)
+    return {agent_id: _of_agent(session, recent, period, agent_id) for agent_id in agent_ids}
+
+
+def _of_agent(session: Session, recent: Any, period: Any, agent_id: str) -> AgentCounts:
+    report = _REPORTS.build_series(
+        period, period.before(), "day", recent.read(agent_id, period.start, period.end, None)
+    )
+    finished = periods.finished_count(report["series"], period.end)
+    trend = plots.trends((_COUNT,), report["series"], finished)[_COUNT]
+    return AgentCounts(report["totals"], trend, count_links.of_conversations(session, period, agent=agent_id))
