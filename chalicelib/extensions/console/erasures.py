@@ -1,4 +1,4 @@
-"""The pages on which operators erase a person's records and download the signed receipt."""
+"""The pages on which operators erase a person's records, see all erasures, and download signed receipts."""
 
 import json
 
@@ -8,15 +8,17 @@ from chalicelib import errors
 from chalicelib.extensions.console import calls, guard, pages, rights
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
 from chalicelib.storage import Document
 
-_PATH = "/v3/erasures/{erasure_id}"
+_LIST, _PATH = "/v3/erasures", "/v3/erasures/{erasure_id}"
+_PAGE_SIZE = 20
 _FIELDS = ("userID", "email", "phone")
 
 
 @signed_in("/settings")
 def read_form(session: Session) -> Response:
-    """Show the form that identifies the person to erase."""
+    """Show the form that identifies the person to erase, and the workspace's erasures, newest first."""
     rights.require_operator(session)
     return _form(session, {})
 
@@ -30,7 +32,7 @@ def create_erasure(session: Session) -> Response:
     try:
         if not person:
             raise guard.form_error(session, "userID.erasure")
-        erasure = calls.send_once(sent.get("form_id"), "/v3/erasures", {"erasure": person})["data"]
+        erasure = calls.send_once(sent.get("form_id"), _LIST, {"erasure": person})["data"]
     except errors.ApiError as error:
         return _form(session, person, error)
     return pages.redirect(f"/{session.workspace_id}/settings/erasures/{erasure['id']}")
@@ -60,6 +62,13 @@ def _read(erasure_id: str) -> Document:
 
 
 def _form(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
+    page = calls.get(_LIST, {"limit": _PAGE_SIZE, "cursor": current_request.query_value("cursor")})
     return guard.form_page(
-        session, "new_erasure.html", "/settings", error, values={**dict.fromkeys(_FIELDS, ""), **values}
+        session,
+        "new_erasure.html",
+        "/settings",
+        error,
+        values={**dict.fromkeys(_FIELDS, ""), **values},
+        erasures=page["data"],
+        following=page.get("nextCursor"),
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors
-from chalicelib.http import auth, bodies, etag, responses
+from chalicelib.http import auth, bodies, etag, parameters, responses
 from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
 
@@ -43,6 +43,14 @@ def create_erasure() -> Response:
     row = store.new(auth.caller().workspace_id, person)
     queue.Erase(row.workspace, row.erasure_id).send(_START_SECONDS)
     return etag.tagged(responses.success("Erasure created successfully", _render(row)), row)
+
+
+@routes.route("/v3/erasures", methods=["GET"])
+@Operation(data="list[models.Erasure]", query=("limit", "cursor"))
+def list_erasures() -> Response:
+    """List the workspace's erasures, newest first. The response does not identify the persons."""
+    rows, more = store.list_page(auth.caller().workspace_id, parameters.cursor(), parameters.limit())
+    return responses.listing("Erasures retrieved successfully", [_render(row) for row in rows], more)
 
 
 @routes.route("/v3/erasures/{erasure_id}", methods=["GET"])

@@ -121,6 +121,17 @@ def read(workspace_id: str, erasure_id: str) -> ErasureRow:
     return errors.require(find(workspace_id, erasure_id), "erasure")
 
 
+def list_page(workspace_id: str, after: str | None, limit: int) -> tuple[list[ErasureRow], str | None]:
+    """Return up to `limit` erasures that began before the id `after`, newest first, and the next page's `after`.
+
+    On the last page, that is None. This costs one request.
+    """
+    last = ids.highest_before(after) if after else ids.HIGHEST
+    condition = ErasureRow.item.between(_item(""), _item(last))
+    rows = storage.query(ErasureRow, workspace_id, condition, limit=limit + 1, newest_first=True)
+    return rows[:limit], rows[limit - 1].erasure_id if len(rows) > limit else None
+
+
 def save(row: ErasureRow, document: Document, search: Document) -> None:
     """Write an erasure's progress immediately. Raise ConditionFailed if it has changed since it was read."""
     row.seal(document)

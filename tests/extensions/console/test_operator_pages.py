@@ -132,10 +132,15 @@ def test_an_erasure_ends_with_a_receipt(operator: Browser, workspace_api: Api, p
     (again,) = re.findall(r'href="/console/[^/]*(/settings/erasures/[^"/]+)">Check again', page.text)
     assert operator.open(f"{again}/receipt").status == 404
     assert operator.submit(form, "/settings/erasures", {"email": " ann@a.test "}).text == page.text
+    listed = operator.open("/settings/erasures").text
+    assert [row[1:3] for row in rows(listed)] == [["Running", "0"]]
+    assert again in listed and f"{again}/receipt" not in listed and "ann@a.test" not in listed
     for _ in range(3):
         pass_time(90)
         functions.erase({"Records": take(QUEUE)}, None)
     assert "The erasure is complete." in operator.open(again).text
+    listed = operator.open("/settings/erasures").text
+    assert [row[1:3] for row in rows(listed)] == [["Complete", "1"]] and f"{again}/receipt" in listed
     file = operator.open(f"{again}/receipt")
     assert file.headers["content-disposition"] == 'attachment; filename="erasure-receipt.json"'
     receipt = json.loads(file.text)

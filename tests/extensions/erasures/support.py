@@ -17,7 +17,7 @@ from tests.person_records import ZARA, fill
 from tests.queues.messages import take
 from tests.webhooks import pipeline
 
-_CREATE, _READ = "POST /v3/erasures", "GET /v3/erasures/{erasure_id}"
+_CREATE, _LIST, _READ = "POST /v3/erasures", "GET /v3/erasures", "GET /v3/erasures/{erasure_id}"
 CREATED_BY = {"erasure_id": _CREATE}
 RECORDS = {"erasure": (_CREATE, (_READ,))}
 COSTS: list[tuple[Any, ...]] = [
@@ -28,6 +28,7 @@ COSTS: list[tuple[Any, ...]] = [
         {"erasure": {"userID": "user-9"}},
     ),
     ("erasure read", _READ, {"GetItem": 1}),
+    ("erasure list", _LIST, {"Query": 1}),
 ]
 REPEATED = [("erasure create", _CREATE, {"erasure": {"userID": "ann"}})]
 NOT_IDEMPOTENT = ("erasure create",)

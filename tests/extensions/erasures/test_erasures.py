@@ -109,10 +109,27 @@ def test_an_unknown_erasure_is_404_and_so_is_one_of_another_workspace(api: Api, 
     assert api.get("/v3/erasures/unknown").status == 404
 
 
+def test_erasures_are_listed_newest_first_without_their_persons(
+    api: Api, other_workspace: NewWorkspace, pass_time: PassTime
+) -> None:
+    begun = []
+    for number in range(3):
+        begun.append(begin(api, userID=f"user-{number}"))
+        pass_time(1)
+    first = api.get("/v3/erasures?limit=2")
+    assert [one["id"] for one in first.data] == begun[:0:-1]
+    second = api.get(f"/v3/erasures?limit=2&cursor={first.json['nextCursor']}")
+    assert ([one["id"] for one in second.data], "nextCursor" in second.json) == ([begun[0]], False)
+    assert second.data == [api.get(f"/v3/erasures/{begun[0]}").data]
+    assert "user-" not in first.text + second.text
+    assert Api(other_workspace.workspace_key).get("/v3/erasures").data == []
+
+
 def test_an_access_token_does_not_open_erasures(workspace: NewWorkspace) -> None:
     token = Api(workspace.access_token)
     assert token.post("/v3/erasures", {"erasure": ZARA}).status == 403
     assert token.get("/v3/erasures/any").status == 403
+    assert token.get("/v3/erasures").status == 403
 
 
 def test_what_is_searched_for_is_sealed_and_then_removed(api: Api, filled: None, pass_time: PassTime) -> None:
