@@ -35,7 +35,7 @@ _CURRENT, _PASSWORD = "currentPassword", "dashboardPassword"
 
 @signed_in(sessions.ACCOUNT)
 def read_account(session: Session) -> Response:
-    """Show the person's own profile."""
+    """Show the person's own profile, or an operator's workspace and key."""
     return _page(session)
 
 
@@ -141,4 +141,5 @@ def _page(session: Session, error: errors.ApiError | None = None, values: dict[s
         open_sessions=open_sessions.list_newest(session),
         started_at=int(session.row.created_at),
         ends_at=session.row.ends_at,
+        workspace=calls.get("/v3/workspace")["data"] if client_id is None else {},
     )

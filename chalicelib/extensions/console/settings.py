@@ -17,9 +17,10 @@ from chalicelib.extensions.console import calls, differences, fields, guard, pag
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import FLAG, LINES, TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.notifications import mail_settings
 from chalicelib.extensions.console.rendering import Texts
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.http import current_request
+from chalicelib.http import auth, current_request
 from chalicelib.storage import Document
 
 _PATH = "/v2/orgs/{org_id}"
@@ -28,6 +29,8 @@ _FIELDS = (
     Field("dashboardLayout", TEXT),
 )  # fmt: skip
 _OF_OPERATORS = (Field("widgetIDs", LINES), Field("canSelfEdit", FLAG), Field("disallowAnyTags", FLAG))
+# The members of a person in the list of people.
+_SHOWN = ("ID", "name", "email", "isOrgAdmin", "disabled")
 LAYOUTS = ("vertical", "horizontal")
 # The maximum size of a form's fields as HTML, in bytes. The conflict table shows the fields again.
 MAX_FORM_BYTES = 150_000
@@ -151,6 +154,20 @@ def _choices(t: Texts, organisation: Document) -> dict[str, list[tuple[str, str]
     }
 
 
+def _people(session: Session, org_id: str, query: Document) -> tuple[list[Document], str | None]:
+    """Return a page of an organisation's people, without secrets, and the next page's cursor.
+
+    `has_password` is whether the person has a password.
+    """
+    with auth.acting_as(session.caller()._replace(scopes=None)):  # otherwise, the response omits passwords
+        page = calls.get("/v3/orgs/{org_id}/clients", query, org_id=org_id)
+    people = [
+        {**{name: client.get(name) for name in _SHOWN}, "has_password": bool(client.get("dashboardPassword"))}
+        for client in page["data"]
+    ]
+    return people, page.get("nextCursor")
+
+
 def _page(
     session: Session,
     organisation: Document,
@@ -160,7 +177,7 @@ def _page(
     conflicts: Any = (),
 ) -> Response:
     query = {"limit": 100, "cursor": current_request.query_value("cursor")}
-    people = calls.get("/v3/orgs/{org_id}/clients", query, org_id=organisation["ID"])
+    people, following = _people(session, organisation["ID"], query)
     return guard.form_page(
         session,
         "organisation.html",
@@ -174,7 +191,8 @@ def _page(
         left_out=_fields(session, organisation).left_out,
         choices=_choices(guard.texts(session), organisation),
         zones=periods.ZONES,
-        people=people["data"],
-        following=people.get("nextCursor"),
+        people=people,
+        following=following,
+        sends_mail=mail_settings.are_complete(),
         saved=current_request.query_value("saved"),
     )

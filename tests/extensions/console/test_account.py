@@ -200,7 +200,11 @@ def test_an_operator_has_no_profile(workspace: NewWorkspace, workspace_api: Api)
     operator = Browser(workspace.workspace_id)
     operator.start_session(key=workspace.workspace_key)
     page = operator.open("/account")
-    assert "has no profile" in page.text and page.text.count("<form") == 1
+    assert "has no profile" in page.text
+    assert re.findall(r'<form[^>]* action="([^"]*)"', page.text) == [f"{operator.home}/sign-out"] * 2
+    assert (
+        f"<code>{workspace.workspace_id}</code>" in page.text and f'href="{operator.home}/settings#tokens"' in page.text
+    )
     form, before = csrf_field(page), snapshot()
     for path in ("/account", "/account/password", "/account/sign-out"):
         assert operator.post(path, form).status == 403

@@ -48,6 +48,26 @@ def test_a_person_without_a_password_is_invited(
     assert ann.sign_in(ANN["email"], PASSWORD).status == 200
 
 
+@pytest.mark.usefixtures("mailing")
+def test_the_list_of_people_shows_their_role_and_status(operator: Browser, workspace_api: Api) -> None:
+    assert "Add and send the invitation" in operator.open(NEW).text
+    people = {"kim": {"disabled": True, "email": "kim@acme.test"}, "lee": {"name": "Lee"}, "bo": {"isOrgAdmin": True}}
+    for client_id, client in people.items():
+        workspace_api.post(f"/v2/clients/{client_id}", {"orgId": "acme", **client})
+    page = invite(operator)
+    assert "Invite a person" in page and PASSWORD not in page
+    rows = [re.sub("<[^>]*>", "|", row) for row in page.partition('class="stacked people"')[2].split("<tr>")[2:]]
+    expected = {
+        "bo@acme.test": ("Administrator", "Active"),
+        "kim@acme.test": ("Member", "Disabled"),
+        "Lee": ("Member", "Cannot sign in"),
+        "ann@acme.test": ("Member", "Invited"),
+    }
+    for name, texts in expected.items():
+        (row,) = [row for row in rows if name in row]
+        assert all(f"|{text}|" in row for text in texts), row
+
+
 def test_a_form_that_is_sent_twice_adds_one_person(operator: Browser, mailing: Mailing, workspace_api: Api) -> None:
     page = operator.open(NEW)
     for _ in range(2):
@@ -63,7 +83,8 @@ def test_a_person_with_a_password_gets_no_mail(operator: Browser, mailing: Maili
 
 def test_a_stage_without_mail_requires_a_password(operator: Browser) -> None:
     page = operator.open(NEW)
-    assert "to send an invitation" not in page.text
+    assert "to send an invitation" not in page.text and "the invitation" not in page.text
+    assert "Invite a person" not in operator.open("/settings/orgs/acme").text
     assert operator.submit(page, "/new-client", ANN).status == 400
     assert "Send a link" not in operator.open("/settings/orgs/acme/clients/bo").text
     assert operator.post("/settings/orgs/acme/clients/bo", {"action": "invite"}).status == 403

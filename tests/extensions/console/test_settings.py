@@ -356,3 +356,9 @@ def test_operators_have_the_parts_of_the_settings_on_each_page(
     for path, part in (("/settings", "organisations"), ("/settings?saved=revoked", "tokens")):
         assert f'class="panel first" id="{part}"' in operator.open(path).text
     assert 'class="places"' not in admin.open(ORG).text
+
+
+def test_the_notification_of_an_administrator_is_their_own(admin: Browser) -> None:
+    own, other = admin.open(BO).text, admin.open(f"{ORG}/clients/kim").text
+    assert "Email me when" in own and "Email them" not in own
+    assert "Email them when" in other and "Email me" not in other

@@ -25,7 +25,7 @@ def main(page: Answer) -> str:
     """Return what a page shows apart from the view's form, form tokens and ids, and the session that is marked."""
     text = re.sub(r'<form class="card waits viewing".*?</form>\s*', "", page.text, flags=re.DOTALL)
     text = re.sub(
-        r'<form class="card narrow" method="post" action="[^"]*/account/sign-out">.*?</form>', "", text, flags=re.DOTALL
+        r'<form class="card form" method="post" action="[^"]*/account/sign-out">.*?</form>', "", text, flags=re.DOTALL
     )
     text = re.sub(r'name="form(_id)?" value="[^"]*"', "", text)
     return re.sub(r"\s+", " ", text)
