@@ -30,7 +30,7 @@ _FIELDS = (
 )  # fmt: skip
 _OF_OPERATORS = (Field("widgetIDs", LINES), Field("canSelfEdit", FLAG), Field("disallowAnyTags", FLAG))
 # The members of a person in the list of people.
-_SHOWN = ("ID", "name", "email", "isOrgAdmin", "disabled")
+_LISTED_MEMBERS = ("ID", "name", "email", "isOrgAdmin", "disabled")
 LAYOUTS = ("vertical", "horizontal")
 # The maximum size of a form's fields as HTML, in bytes. The conflict table shows the fields again.
 MAX_FORM_BYTES = 150_000
@@ -162,7 +162,7 @@ def _people(session: Session, org_id: str, query: Document) -> tuple[list[Docume
     with auth.acting_as(session.caller()._replace(scopes=None)):  # otherwise, the response omits passwords
         page = calls.get("/v3/orgs/{org_id}/clients", query, org_id=org_id)
     people = [
-        {**{name: client.get(name) for name in _SHOWN}, "has_password": bool(client.get("dashboardPassword"))}
+        {**{name: client.get(name) for name in _LISTED_MEMBERS}, "has_password": bool(client.get("dashboardPassword"))}
         for client in page["data"]
     ]
     return people, page.get("nextCursor")
