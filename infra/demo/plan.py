@@ -29,7 +29,7 @@ _LEADS, _HANDOFFS, _ENDED = 0.12, 0.07, 0.8
 # answered yet, or who has taken over. Some waiting conversations are assigned.
 _WAITS, _CHATS = (4, 19, 47, 200, 1_380, 1_700, 3_050, 4_480), (33, 210, 1_320, 1_900, 2_900, 4_300)
 _ASSIGNED_WAITS = (47, 1_700)
-_SECONDS_TO_ANSWER = (20, 400)
+_SECONDS_TO_ANSWER = (20, 180)
 
 
 class Visit(NamedTuple):

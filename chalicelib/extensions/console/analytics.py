@@ -5,8 +5,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import extensions
-from chalicelib.extensions.console import bars, count_links, figures, guard, overview, pages, periods, plots
-from chalicelib.extensions.console.bars import Bar
+from chalicelib.extensions.console import count_links, figures, guard, overview, pages, periods, plots
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -19,6 +18,7 @@ FIGURES = (
     "conversations", "messages", "interactions", "newVisitors", "loads", "leads",
     "leadRate", "handoffs", "handoffRate", "averageFirstAnswerSeconds", "averageSeconds", "averageEndSeconds",
 )  # fmt: skip
+_MAX_ROWS = 20  # of the table by dimension value
 _FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz", "chart")
 
 
@@ -90,7 +90,7 @@ def _report(session: Session, titles: dict[str, str], agent_id: str, chart: str)
         "plot": plots.plot(chart, *shape),
         "trends": plots.trends(FIGURES, values["series"], values["finished_count"]),
         "is_empty": not any(report["totals"].get(name) for name in FIGURES),
-        "groups": _groups(session, report, query, agent_id if agent_id in titles else "", chart),
+        **_groups(session, report, query, agent_id if agent_id in titles else "", chart),
         "links": count_links.of_totals(session, period, agent_id if agent_id in titles else ""),
         "heat": figures.heat_map(hourly_counts, period),
         "period": period,
@@ -112,23 +112,17 @@ def _agents(titles: dict[str, str], agent_id: str | None) -> list[str]:
     return [agent_id] if agent_id in titles else [*titles]
 
 
-def _groups(session: Session, report: Document, query: Any, agent_id: str, chart: str) -> dict[str, list[Bar]]:
-    """For each figure, return the dimension values with the highest figures, if there are any. `chart` is the first."""
-    groups = report["groups"] if query.by else []
-    links = {
-        ("conversations", group["value"]): count_links.of_origin(session, query.period, group["value"], agent_id)
-        for group in groups
-        if query.by == "origin"
-    }
-    by_count = {
-        name: [
-            Bar(group["value"], figures.with_rates(group["totals"]).get(name, 0), links.get((name, group["value"]), ""))
-            for group in groups
-        ]
-        for name in sorted(FIGURES, key=lambda name: name != chart)
-    }
-    return {name: bars.largest(entries) for name, entries in by_count.items() if _has_known_value(entries)}
+def _groups(session: Session, report: Document, query: Any, agent_id: str, chart: str) -> Document:
+    """Return the rows and columns of the table by dimension value, both without what is always 0 or unknown.
 
-
-def _has_known_value(entries: list[Bar]) -> bool:
-    return any(bar.total for bar in entries if bar.name != _REPORTS.UNKNOWN)
+    The columns begin with the figure `chart`, if it is known. At most 20 rows have the highest figures of this column.
+    """
+    groups = [{**group, "totals": figures.with_rates(group["totals"])} for group in report.get("groups", ())]
+    known = [group["totals"] for group in groups if group["value"] != _REPORTS.UNKNOWN]
+    ordered = sorted(FIGURES, key=lambda name: name != chart)
+    columns = [name for name in ordered if any(totals.get(name) for totals in known)]
+    rows = [group for group in groups if any(group["totals"].get(name) for name in columns)]
+    rows.sort(key=lambda group: -(group["totals"].get(columns[0]) or 0))
+    if query.by == "origin":
+        rows = [{**row, "link": count_links.of_origin(session, query.period, row["value"], agent_id)} for row in rows]
+    return {"columns": columns, "rows": rows[:_MAX_ROWS]}

@@ -90,6 +90,20 @@ def test_a_bar_leads_to_the_conversations_of_its_agent_or_origin(signed_in: Brow
     assert target(signed_in.open("/analytics?by=country").text, "website") == ""
 
 
+def test_groups_are_compared_in_a_table(signed_in: Browser, workspace: NewWorkspace) -> None:
+    yesterday = clock.iso(clock.seconds() - _DAY)[:10]
+    count(workspace.workspace_id, "support", yesterday, 1, "chatapp", conversations=5, messages=900, leads=1)
+    orders = {"": ["website", "Chat app"], "&chart=messages": ["Chat app", "website"]}
+    for chart, names in orders.items():
+        page = signed_in.open(f"/analytics?by=origin{chart}").text
+        table = page.partition('class="card breakdown')[2].partition("</table>")[0]
+        assert re.findall(r'<th scope="row"><a [^>]*>([^<]*)</a>', table) == names
+        heads = re.findall(r'<th scope="col" class="figure">([^<]*)</th>', table)
+        assert heads[0] == ("Messages" if chart else "Conversations") and "Average length" not in heads
+        assert 'data-label="Lead rate">20 %</td>' in table
+    assert "No values are known" in signed_in.open("/analytics?by=origin&from=2026-01-01&to=2026-01-02").text
+
+
 def test_the_list_examines_only_the_requested_time(signed_in: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     now = clock.seconds()
     monkeypatch.setattr(all_conversations, "MAX_EXAMINED", 1)
