@@ -28,6 +28,9 @@ _MAX_RULE, _MAX_PATH = 500, 200
 # The prefix of member paths in a request.
 _RECORD = re.compile("^(agent|client|erasure|lead|organisation|token|tool|webhook|workspace)[.]")
 
+# The message of `errors.NotFound.of`.
+_MISSING = re.compile(r"There is no such ([a-z]+)\.")
+
 _WORKSPACE = "/console/{workspace}"
 # The ends of paths that return a part of a page.
 _PARTS = ("/live", "/inbox")
@@ -57,7 +60,7 @@ def signed_in(page: str) -> Callable[[_View], _View]:
                 workspace  # for the request's log line, from which usage costs are computed
             )
             with auth.acting_as(session.caller()):
-                return with_error_page(lambda: _run(view, page, session, values), language_of(session), session)
+                return with_error_page(lambda: _run(view, page, session, values), language_of(session), session, page)
 
         return run
 
@@ -112,13 +115,19 @@ def explain(session: Session, error: errors.ApiError) -> str:
     return joined or sentence(error, language_of(session))
 
 
-def with_error_page(action: Callable[[], Response], language: str, session: Session | None = None) -> Response:
-    """Return an action's response, or an error page if the action raises an error."""
+def with_error_page(
+    action: Callable[[], Response], language: str, session: Session | None = None, page: str = ""
+) -> Response:
+    """Return an action's response, or an error page if the action raises an error.
+
+    The error page links to `page`, such as `/agents`, or to the person's first page.
+    """
     try:
         return action()
     except errors.ApiError as error:
-        message, status = sentence(error, language), error.STATUS_CODE
-        return pages.page("error.html", language, status, session=session, message=message, current="")
+        message, status = _missing(error, language) or sentence(error, language), error.STATUS_CODE
+        back = page if session and page in session.pages else session.first_page if session else ""
+        return pages.page("error.html", language, status, session=session, message=message, back=back, current="")
 
 
 def form(max_bytes: int = _MAX_SENT) -> dict[str, str]:
@@ -172,6 +181,12 @@ def texts(session: Session) -> rendering.Texts:
 def sentence(error: errors.ApiError, language: str) -> str:
     """Return an error's sentence. English uses the API's message; other languages have one per code or status."""
     return error.message if language == pages.LANGUAGES[0] else pages.texts(language).of_error(error)
+
+
+def _missing(error: errors.ApiError, language: str) -> str | None:
+    """Return the sentence for a missing record, such as an agent, or None for any other error."""
+    match = _MISSING.fullmatch(error.message) if isinstance(error, errors.NotFound) else None
+    return pages.texts(language).find(f"missing.{match[1]}") if match else None
 
 
 def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Response:

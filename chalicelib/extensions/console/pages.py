@@ -34,6 +34,7 @@ def page(template: str, language: str, status: int = 200, **context: Any) -> Res
         "root": root(),
         "now": clock.seconds(),
         "form_id": ids.new_id(),
+        "http_status": status,
         "navigation": NAVIGATION,
         **context,
     }

@@ -55,6 +55,10 @@ class Texts:
         """Return a key's text with its placeholders filled in."""
         return self._by_key[key].format(**values)
 
+    def find(self, key: str) -> str | None:
+        """Return a key's text, or None if there is no such key."""
+        return self._by_key.get(key)
+
     def of_status(self, status: int) -> str:
         """Return the sentence for a response status."""
         return self._by_key.get(f"error.{status}", self._by_key["error.other"])

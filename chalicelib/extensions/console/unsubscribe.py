@@ -7,8 +7,10 @@ from chalicelib.clients import store as clients
 from chalicelib.extensions.console import guard, pages, rendering, sessions, settings
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.notifications import preferences, recipients, unsubscribe_token
+from chalicelib.http import current_request
 
 _AUTHOR = "unsubscribe link"
+_FORM = "application/x-www-form-urlencoded"
 
 
 def read_unsubscribe(workspace: str, token: str) -> Response:
@@ -16,30 +18,41 @@ def read_unsubscribe(workspace: str, token: str) -> Response:
 
     def ask() -> Response:
         client_id = unsubscribe_token.client_of(workspace, token)
-        return _page(workspace, _language_of(workspace, client_id), False)
+        return _page(workspace, _language_of(workspace, client_id))
 
     return guard.with_error_page(ask, guard.language_of(None))
 
 
 def unsubscribe(workspace: str, token: str) -> Response:
-    """Unsubscribe the client that the token identifies."""
+    """Unsubscribe the client that the token identifies, or undo this."""
 
     def end() -> Response:
-        client_id = unsubscribe_token.client_of(workspace, token)
+        client_id, is_undone = unsubscribe_token.client_of(workspace, token), _is_undo()
         language = _language_of(workspace, client_id)
         with storage.written_by(storage.author_of("client", client_id, _AUTHOR)):
-            commit_now(lambda: _end_mails(workspace, client_id))
+            commit_now(lambda: _save(workspace, client_id, "on" if is_undone else ""))
         sessions.clear_cache()
-        return _page(workspace, language, True)
+        return _page(workspace, language, is_done=not is_undone, is_undone=is_undone)
 
     return guard.with_error_page(end, guard.language_of(None))
 
 
-def _end_mails(workspace_id: str, client_id: str) -> None:
+def _is_undo() -> bool:
+    """Return whether the page's button to undo sent the request. Email programs may send another type of form."""
+    if not str(current_request.request().headers.get("content-type", "")).startswith(_FORM):
+        return False
+    if guard.form().get("action") != "undo":
+        return False
+    guard.require_own_site()
+    return True
+
+
+def _save(workspace_id: str, client_id: str, choice: str) -> None:
+    """Turn the client's emails on or off, unless they already are. A deleted client stays deleted."""
     row = clients.find(workspace_id, client_id)
     document = row.open() if row else {}
-    if row and preferences.by_email(document):
-        clients.save(row, document, {**document, **settings.NOTIFICATIONS[""]})
+    if row and preferences.by_email(document) != bool(choice):
+        clients.save(row, document, {**document, **settings.NOTIFICATIONS[choice]})
 
 
 def _language_of(workspace_id: str, client_id: str) -> str:
@@ -48,5 +61,7 @@ def _language_of(workspace_id: str, client_id: str) -> str:
     return rendering.language_of(person.client, person.organisation) if person else rendering.LANGUAGES[0]
 
 
-def _page(workspace: str, language: str, is_done: bool) -> Response:
-    return pages.page("unsubscribe.html", language, session=None, workspace=workspace, is_done=is_done)
+def _page(workspace: str, language: str, is_done: bool = False, is_undone: bool = False) -> Response:
+    return pages.page(
+        "unsubscribe.html", language, session=None, workspace=workspace, is_done=is_done, is_undone=is_undone
+    )

@@ -62,8 +62,8 @@ def test_a_sign_in_leads_to_no_other_place(browser: Browser, path: str) -> None:
 
 
 def test_a_wrong_key_keeps_its_section_open(browser: Browser) -> None:
-    assert '<details class="card">' in browser.open("").text
-    assert '<details class="card" open>' in browser.post("", {"key": "wrong"}).text
+    for page, selected in ((browser.open(""), "with-email"), (browser.post("", {"key": "wrong"}), "with-key")):
+        assert re.findall(r'<input [^>]*type="radio"[^>]* id="([^"]*)" checked>', page.text) == [selected]
 
 
 def test_a_wrong_workspace_id_is_named_and_kept(browser: Browser) -> None:
@@ -154,3 +154,18 @@ def test_pages_say_months_numbers_and_errors_in_the_language_of_the_organisation
     for path, said in (("/overview", "geen toegang tot deze pagina"), ("/agents/other", "bestaat niet")):
         page = browser.open(path)
         assert said in page.text and "agent does not" not in page.text and "administrator" not in page.text
+
+
+def test_an_error_page_names_the_missing_record_and_leads_to_its_list(browser: Browser, workspace_api: Api) -> None:
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    for path, kind in (("/agents/unknown", "agent"), ("/agents/other", "agent"), ("/convos/support/x", "conversation")):
+        page = browser.open(path)
+        assert (page.status, f"This {kind} does not exist, or you cannot see it." in page.text) == (404, True)
+        assert "<h1>Not found</h1>" in page.text and "Something went wrong" not in page.text
+        list_page = f"/{path.split('/')[1]}"
+        assert f'class="button" href="{browser.home}{list_page}"' in page.text
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/leads"]})
+    sessions.clear_cache()
+    page = browser.open("/agents/support")
+    assert (page.status, "<h1>No access</h1>" in page.text) == (403, True)
+    assert f'class="button" href="{browser.home}/leads">Go to Leads</a>' in page.text

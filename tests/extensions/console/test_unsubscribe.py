@@ -63,7 +63,7 @@ def test_the_link_of_a_mail_ends_mails(
 def test_opening_the_link_asks_and_changes_nothing(link: str, workspace_api: Api) -> None:
     before = snapshot()
     answer = send("GET", link)
-    assert (answer.status, '<form class="card" method="post">' in answer.text) == (200, True)
+    assert (answer.status, '<form class="card form" method="post">' in answer.text) == (200, True)
     assert "bo@acme.test" not in answer.text
     assert snapshot() == before
 
@@ -99,10 +99,24 @@ def test_a_second_click_changes_nothing(link: str, workspace_api: Api) -> None:
     assert snapshot() == before
 
 
+def test_the_page_offers_to_undo(link: str, workspace_api: Api) -> None:
+    assert 'value="undo"' in send("POST", link).text
+    undone = send("POST", link, body=b"action=undo")
+    assert (undone.status, "You will receive emails" in undone.text) == (200, True)
+    assert setting(workspace_api) == settings()["notificationsSettings"]
+    assert "?next=/account" in undone.text
+    send("POST", link)
+    before = snapshot()
+    foreign = Api().call("POST", link, b"action=undo", {"Content-Type": FORM, "Sec-Fetch-Site": "cross-site"})
+    assert foreign.status == 403
+    assert snapshot() == before
+
+
 def test_the_link_of_a_deleted_client_makes_no_client(link: str, workspace_api: Api) -> None:
     workspace_api.delete("/v3/clients/bo")
     before = snapshot()
-    assert send("POST", link).status == 200
+    for body in (ONE_CLICK, b"action=undo"):
+        assert send("POST", link, body=body).status == 200
     assert snapshot() == before
 
 

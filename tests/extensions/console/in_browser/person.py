@@ -73,9 +73,9 @@ class Person:
         """Sign in with the workspace key."""
         self.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
         self.open()
-        self.find("summary").click()
+        self.find("label[for=with-key]").click()
         self.fill("key", self.run.credentials["workspace_key"])
-        self.leave(self.driver.find_elements(By.CSS_SELECTOR, "details button")[0])
+        self.leave(self.find(".with-key button"))
 
     def be_signed_in(self, email: str = EMAIL) -> None:
         """Sign in, or reuse the session, because each email address is limited to ten attempts in five minutes."""
