@@ -13,6 +13,7 @@ _SECONDS = (
     1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 450, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200, 10800, 14400,
     21600, 28800, 43200, 64800, 86400, 172800, 259200, 432000, 864000, 1728000, 2592000, 5184000, 8640000, 31536000,
 )  # fmt: skip
+_MAX_POINTS = 45  # of a small line; more intervals are combined
 _Value = float | None
 
 
@@ -58,13 +59,23 @@ def plot(name: str, series: Sequence[Document], earlier: Sequence[Document], cha
 
 
 def trends(names: Sequence[str], series: Sequence[Document], finished: int) -> dict[str, Plot]:
-    """Return the small line of each name for the finished intervals. It has no axis and no previous period."""
+    """Return the small line of each name for the finished intervals. It has no axis and no previous period.
+
+    A line has at most 45 points, which are the means of neighbouring intervals.
+    """
     return {name: _trend(name, [entry.get(name) for entry in series[: max(1, finished)]]) for name in names}
 
 
-def _trend(name: str, values: list[_Value]) -> Plot:
+def _trend(name: str, intervals: list[_Value]) -> Plot:
+    size = -(-len(intervals) // _MAX_POINTS)
+    values = [_mean(intervals[start : start + size]) for start in range(0, len(intervals), size)]
     line = [*_points(values, len(values), max((value for value in values if value is not None), default=0) or 1)]
     return Plot(name, len(values) - 1, [], " ".join(line), "", "", _area(line))
+
+
+def _mean(values: list[_Value]) -> _Value:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def _top(highest: float, name: str) -> int:
@@ -76,7 +87,7 @@ def _top(highest: float, name: str) -> int:
 def _points(values: Sequence[_Value], width: int, highest: float) -> Iterator[str]:
     for index, value in enumerate(values):
         if value is not None:
-            yield f"{index * 100 / max(width - 1, 1):.4g},{100 - value * 100 / highest:.4g}"
+            yield f"{index * 100 / max(width - 1, 1):.4g},{100 - value * 100 / highest:.3g}"
 
 
 def _area(line: list[str]) -> str:

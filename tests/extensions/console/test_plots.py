@@ -48,3 +48,8 @@ def test_a_small_line_has_only_the_finished_intervals() -> None:
     trends = plots.trends(("leads", "handoffRate"), series("leads", 1, 2, 0, 8), 3)
     assert trends["leads"].line == "0,50 50,0 100,100"
     assert trends["handoffRate"].line == trends["handoffRate"].area == ""
+
+
+def test_a_small_line_combines_many_intervals() -> None:
+    line = plots.trends(("leads",), series("leads", *range(90)), 90)["leads"].line.split()
+    assert len(line) == 45 and line[-1] == "100,0"
