@@ -44,6 +44,8 @@ OPERATOR_PAGES = (
     "/agents/support#install",
     "/agents/support/try",
     "/settings",
+    "/settings#webhooks",
+    "/settings#tokens",
     "/settings/new-org",
     "/settings/orgs/acme",
     "/settings/orgs/acme/agents",
@@ -200,7 +202,7 @@ def test_what_operators_see_passes_the_same_checks(stranger: Person) -> None:
     stranger.sign_in_as_operator()
     for path in OPERATOR_PAGES:
         check_page(path, stranger)
-    stranger.open("/settings")
+    stranger.open("/settings#webhooks")
     for link in ("/webhooks/", "/deliveries/"):
         stranger.leave(stranger.driver.find_elements("css selector", f"a[href*='{link}']")[0])
         check(stranger, "light")
