@@ -32,3 +32,7 @@ for (const signOut of document.querySelectorAll("form[action$='/sign-out']")) si
 const address = new URL(location);
 address.searchParams.delete("done");
 history.replaceState(null, "", address);
+
+// Marks forms with unsaved changes.
+for (const name of ["input", "reset"])
+  addEventListener(name, ({ target }) => target.closest("form")?.classList.toggle("changed", name === "input"));

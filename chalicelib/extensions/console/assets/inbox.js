@@ -1,4 +1,4 @@
-// Updates the list of conversations and the number that waits, less often after a silence, and shows problems.
+// Updates the list of conversations and the number that waits, and shows problems.
 const [notice, signIn] = document.querySelectorAll(".notice");
 document.addEventListener("problem", ({ detail }) => {
   const message = notice.dataset[detail] ?? "";
@@ -23,7 +23,7 @@ const load = () => new Promise((done, fail) => {
   request.send();
 });
 
-// Returns the name of the problem, or an empty string.
+// Returns a problem's name, or an empty string.
 const show = (page) => {
   if (!page) return "";
   const newer = page.querySelector("[data-waiting]"), newList = page.querySelector("[data-inbox]");
@@ -38,7 +38,7 @@ const show = (page) => {
   return "";
 };
 
-// Keeps the keyboard focus, the scroll position, the checked boxes, and the mark of the open conversation.
+// Keeps the focus, the scroll position, the checked boxes, and the open conversation's mark.
 const replace = (newList) => {
   const key = (element) => element && (element.getAttribute("href") ?? element.name);
   const focused = key(list.querySelector(":focus")), checked = [...list.querySelectorAll(":checked")].map(key);

@@ -1,7 +1,7 @@
 // Keyboard shortcuts for the conversations: j, k, e, / and ?.
 const help = document.querySelector("#keys"), search = document.querySelector("#q");
 
-// Moves the focus to the next row. Without a focused row, it begins at the open conversation.
+// Moves the focus by a row, or begins at the open conversation.
 const move = (step) => {
   const rows = [...document.querySelectorAll(".inbox a")].filter((row) => row.checkVisibility());
   const current = rows.find((row) => row === document.activeElement) ?? rows.find((row) => row.ariaCurrent);

@@ -79,7 +79,7 @@ const showAssignee = (assigned) => {
   live.dataset.assigned = assigned;
 };
 
-// Replaces a changed part, such as the buttons, but no field that the person is changing.
+// Replaces a changed part, but no field that the person is changing.
 const showPart = (part) => {
   const name = part.dataset.part, old = document.querySelector(`[data-part="${name}"]`);
   const isFocused = old.contains(document.activeElement);
@@ -113,7 +113,7 @@ const report = (detail) => {
   failures = detail ? failures + 1 : 0;
 };
 
-// Seconds until the next request: more after a longer silence, or after more failures.
+// Seconds until the next request: more after a silence or failures.
 const pace = () => Math.min(60, Math.max(1.6, (Date.now() - active) / 25000));
 const backoff = () => Math.max((earliest - Date.now()) / 1000, Math.min(60, 2 ** failures)) * (1 + Math.random() / 2);
 const resume = () => { active = Date.now(); if (!failures || active >= earliest) wake(); };

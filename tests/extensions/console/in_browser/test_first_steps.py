@@ -33,3 +33,16 @@ def test_an_answer_appears_in_a_trial_without_a_reload(browsers: tuple[Chrome, C
     person.sees("Until six.")
     check_page(f"/agents/support/try?convo={convo_id}", person)
     assert person.log() == []
+
+
+@whole
+def test_the_form_of_an_agent_shows_that_it_has_unsaved_changes(browsers: tuple[Chrome, Chrome], run: Run) -> None:
+    person = Person(browsers[0], run)
+    person.be_signed_in()
+    person.open("/agents/support")
+    read = "return getComputedStyle(document.querySelector('.unsaved')).display !== 'none'"
+    assert not person.driver.execute_script(read)
+    person.fill("title", "Help desk")
+    assert person.driver.execute_script(read)
+    person.find("[type=reset]").click()
+    assert not person.driver.execute_script(read)
