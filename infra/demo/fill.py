@@ -50,6 +50,7 @@ def fill(service: Service, conversations: int) -> list[plan.Visit]:
     history.write(service.workspace_id, moment, visits)
     organisation = {"name": "Harbour Group", "widgetIDs": [*texts.AGENTS], "adminIDs": [*texts.CLIENTS]}
     service.call("POST", f"/v2/orgs/{texts.ORGANISATION}", organisation)
+    _add_webhook(service)
     return visits
 
 
@@ -59,6 +60,13 @@ def let_sign_in(service: Service) -> dict[str, str]:
     password = secrets.token_urlsafe(_PASSWORD_BYTES)
     service.call("POST", f"/v2/clients/{client_id}", {"dashboardPassword": password, "isOrgAdmin": True})
     return {"email": client["email"], "password": password}
+
+
+def _add_webhook(service: Service) -> None:
+    """Create a webhook with a failed test delivery, unless the workspace has webhooks. No server has its address."""
+    if not service.call("GET", "/v3/webhooks"):
+        webhook = service.call("POST", "/v3/webhooks", {"webhook": texts.WEBHOOK})
+        service.call("POST", f"/v3/webhooks/{webhook['id']}/test")
 
 
 def _create_agent(service: Service, agent_id: str) -> int:

@@ -103,6 +103,9 @@ BROWSERS = {"Chrome": 55, "Safari": 26, "Firefox": 11, "Edge": 8}
 PLATFORMS = {"iOS": 30, "Android": 28, "Windows": 26, "macOS": 12, "Linux": 4}
 
 
+WEBHOOK = {"url": "https://harbour.example.com/hooks", "description": "Old system", "events": ["client_deleted"]}
+
+
 class Dialogue(NamedTuple):
     """Alternating lines of the visitor and the agent, and the subject's tag."""
 

@@ -21,13 +21,19 @@ _STATUSES = ("pending", "delivered", "failed", "unknown", "expired")
 _EVENTS = tuple(one for one in events.TYPES if one != events.TEST)
 _SUBJECTS = {"message": "conversation"}  # events are grouped by their first word, or by this word
 _PULL = "pull"
+# The events that links on the page of a new webhook select.
+_PRESETS = {
+    "bot": ["message_received"],
+    "leads": ["lead_captured"],
+    "handoffs": ["conversation_state_changed", "conversation_assigned"],
+}
 
 
 @signed_in("/settings")
 def read_new_webhook(session: Session) -> Response:
-    """Show the form for a new webhook."""
+    """Show the form for a new webhook. The query's values of `event` are selected."""
     rights.require_operator(session)
-    return _new_page(session, {})
+    return _new_page(session, {f"events.{one}": "on" for one in current_request.query_values("event")})
 
 
 @signed_in("/settings")
@@ -140,7 +146,16 @@ _ACTIONS: dict[str, Callable[[Session, str, dict[str, str]], Response]] = {
 
 
 def _new_page(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
-    return guard.form_page(session, "new_webhook.html", "/settings", error, values=values, groups=event_groups())
+    return guard.form_page(
+        session,
+        "new_webhook.html",
+        "/settings",
+        error,
+        values=values,
+        groups=event_groups(),
+        presets=_PRESETS,
+        selected=current_request.query_values("event"),
+    )
 
 
 def _page(

@@ -186,6 +186,8 @@ def test_the_api_counts_what_was_planned(workspace: NewWorkspace, pipeline: Pipe
     assert not fill.is_filled(service)
     visits = fill.fill(service, 40)
     assert fill.is_filled(service)
+    (webhook,) = api.get("/v3/webhooks").data
+    assert len(api.get(f"/v3/webhooks/{webhook['id']}/deliveries").data) == 1
     compare(api, visits)
     assert max(talk.handoff_at or 0 for talk in talks(visits)) > clock.seconds() - HOUR  # not yet counted
     once, answered = stored_items(), reports(api)
@@ -194,6 +196,7 @@ def test_the_api_counts_what_was_planned(workspace: NewWorkspace, pipeline: Pipe
     assert CliRunner().invoke(cams, ["tallies", "recount"]).exit_code == 0
     assert reports(api) == answered
     fill.fill(service, 40)
+    assert len(api.get("/v3/webhooks").data) == 1
     assert stored_items()["cams-conversations"] == once["cams-conversations"]
     assert {table: len(rows) for table, rows in stored_items().items()} == {
         table: len(rows) for table, rows in once.items()

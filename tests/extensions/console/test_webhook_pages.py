@@ -44,6 +44,15 @@ def test_a_new_webhook_shows_its_secret_once(operator: Browser, workspace_api: A
     assert later.status == 200 and secrets(first)[0] not in later.text and not secrets(later)
 
 
+def test_a_link_selects_the_events_of_a_new_webhook(operator: Browser) -> None:
+    plain = operator.open("/settings/new-webhook").text
+    assert 'checkbox" checked' not in plain and 'new-webhook?event=message_received">For a bot</a>' in plain
+    page = operator.open("/settings/new-webhook?event=message_received&event=lead_captured&event=<b>").text
+    selected = re.findall(r'name="events.([a-z_]+)" type="checkbox" checked', page)
+    assert (sorted(selected), "<b>" in page) == (["lead_captured", "message_received"], False)
+    assert 'aria-current="true">For a bot</a>' in operator.open("/settings/new-webhook?event=message_received").text
+
+
 @pytest.mark.parametrize(
     ("changed", "field"),
     [({"url": "http://hooks.test"}, "url"), ({"url": ""}, "url"), ({"events.lead_captured": ""}, "events")],
@@ -188,12 +197,16 @@ def test_what_failed_is_sent_again_once_per_form(
 ) -> None:
     for _ in range(4):
         operator.submit(operator.open(path), path, {"action": "test"})
-    assert "Redeliver what failed" not in operator.open(path).text
+    page = operator.open(path)
+    assert "Redeliver what failed" not in page.text and "delivered</strong>" not in page.text
     sent = deliveries(workspace_api, path)
     for delivery in sent[:3]:
         fail_delivery(workspace.workspace_id, path.rpartition("/")[2], delivery["id"])
     ledger.delete_events(workspace.workspace_id, [sent[0]["eventId"]])
     page = operator.open(path)
+    assert "0 of the last 3 delivered</strong> · last failure <time" in page.text
+    assert "</time>: It was not sent in time.</p>" in page.text
+    assert "delivered</strong>" not in operator.open(f"{path}?status=expired").text
     for _ in range(2):
         assert "The events have been queued again." in operator.submit(page, f"{path}/deliveries", {}).text
     again = deliveries(workspace_api, path)[4:]

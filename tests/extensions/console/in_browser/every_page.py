@@ -97,13 +97,18 @@ def pages(run: Run, may: set[str]) -> Iterator[Page]:
             path = re.sub(r"{(\w+)}", lambda match: ids.get(match[1], "unknown"), named)
             for query in _QUERIES.get(below, ("",)):
                 yield Page(path + query, _name(re.sub("[{}]", "", below) + query))
+    if rows.OPERATOR in may:
+        failing = f"/settings/webhooks/{ids['failing_webhook_id']}"
+        yield Page(failing, "settings-webhooks-failing")
+        yield Page(f"{failing}/deliveries/{ids['failed_delivery_id']}", "settings-webhooks-failed-delivery")
     yield Page("/agents/unknown" if ids else "/password/unknown", "error")
 
 
 def record_ids(run: Run) -> dict[str, str]:
     """Return the ids of one record of each kind."""
     tool = ask(run, "GET", f"/v3/agents/{_HOTEL}/tools")["data"][0]["id"]
-    hook = ask(run, "GET", "/v3/webhooks")["data"][0]["id"]
+    # `make demo` adds a webhook whose deliveries fail.
+    hook, failing = sorted((one["id"] for one in ask(run, "GET", "/v3/webhooks")["data"]), reverse=True)
     versions = {
         record: ask(run, "GET", f"/v3/{record}/versions")["data"] for record in (f"agents/{_HOTEL}", f"tools/{tool}")
     }
@@ -116,6 +121,8 @@ def record_ids(run: Run) -> dict[str, str]:
         "client_id": next(iter(texts.CLIENTS)),
         "webhook_id": hook,
         "delivery_id": ask(run, "GET", f"/v3/webhooks/{hook}/deliveries")["data"][0]["id"],
+        "failing_webhook_id": failing,
+        "failed_delivery_id": ask(run, "GET", f"/v3/webhooks/{failing}/deliveries")["data"][0]["id"],
         "message_id": ask(run, "GET", f"/v3/agents/{_HOTEL}/convos/{_CONVERSATION}/messages")["data"][0]["mid"],
         "tool_id": tool,
         "number": str(number),
@@ -147,11 +154,10 @@ def fill(run: Run, receiver: str) -> None:
     for name, days in (("Nightly export", 30), ("Bot on the site", 365)):
         ask(run, "POST", "/v3/tokens", {"token": {"name": name, "expiresInSeconds": days * 86_400}})
     events = ["lead_captured", "conversation_state_changed"]
-    for url, description in ((receiver, "Customer database"), ("http://127.0.0.1:9/hooks", "Old system")):
-        hook = {"url": url, "events": events, "description": description}
-        made = ask(run, "POST", "/v3/webhooks", {"webhook": hook})["data"]
-        for _ in range(3):
-            ask(run, "POST", f"/v3/webhooks/{made['id']}/test")
+    hook = {"url": receiver, "events": events, "description": "Customer database"}
+    made = ask(run, "POST", "/v3/webhooks", {"webhook": hook})["data"]
+    for _ in range(3):
+        ask(run, "POST", f"/v3/webhooks/{made['id']}/test")
     time.sleep(_SECONDS_TO_DELIVER)
 
 
