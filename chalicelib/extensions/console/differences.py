@@ -22,11 +22,13 @@ _FROM_START = ("@@ -0", "@@ -1,", "@@ -1 ")  # the headers of changes before whi
 class Difference(NamedTuple):
     """A member's dotted path, and its changed lines with their surroundings.
 
-    Each line begins with `-`, `+` or a space. The line `…` replaces unchanged lines.
+    Each line begins with `-`, `+` or a space. The line `…` replaces unchanged lines. The values of a flag are true,
+    false or missing.
     """
 
     path: str
     lines: tuple[str, ...]
+    is_flag: bool
 
 
 class Differences(list[Difference]):
@@ -41,7 +43,8 @@ def between(before: Any, after: Any, ignored: frozenset[str] = frozenset()) -> D
     new = {name: value for name, value in after.items() if name not in ignored}
     differences, left = Differences(), _MAX_BYTES
     for path, *values in _compare("", old, new, _MAX_LEVELS):
-        entry = Difference(template_filters.truncate(path, _MAX_PATH), _changed_lines(*map(_text, values)))
+        is_flag = all(value is _MISSING or isinstance(value, bool) for value in values)
+        entry = Difference(template_filters.truncate(path, _MAX_PATH), _changed_lines(*map(_text, values)), is_flag)
         left -= _ROW_BYTES + len(entry.lines) * _LINE_BYTES
         left -= sum(map(template_filters.size, (entry.path, *entry.lines)))
         if differences and left < 0:

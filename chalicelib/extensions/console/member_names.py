@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from chalicelib.extensions.console.template_filters import truncate
 
 if TYPE_CHECKING:
+    from chalicelib.extensions.console.differences import Difference
     from chalicelib.extensions.console.rendering import Texts
 
 # The maximum number of names on a page for one change, and the maximum length of a path in characters.
 _MAX_NAMES, _MAX_PATH = 20, 100
+# The members whose values are languages, such as `en`.
+_LANGUAGES = ("lang", "preferredLanguage")
 
 
 class MemberName(NamedTuple):
@@ -44,4 +47,13 @@ def member_names(paths: list[str], t: "Texts") -> MemberNames:
     return MemberNames([*labels], others, len(paths) > _MAX_NAMES)
 
 
-FILTERS = {"member_name": member_name, "member_names": member_names}
+def value_text(line: str, difference: "Difference", t: "Texts") -> str:
+    """Return a changed line without its sign. Flags are Yes or No, and languages have their names."""
+    text = line[1:]
+    if difference.is_flag:
+        return t("yes" if text == "true" else "no")
+    is_language = difference.path.rpartition(".")[2] in _LANGUAGES
+    return t.named("language", text) if is_language else text
+
+
+FILTERS = {"member_name": member_name, "member_names": member_names, "value_text": value_text}

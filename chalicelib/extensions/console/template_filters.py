@@ -24,6 +24,8 @@ _MILLISECONDS = 10**11
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`]{0,2000}[^\s<>\"'`.,:;!?)\]}]")
 _MAX_LINKS = 50
 _MAX_NAME = 200
+# The maximum length of an id in a list, and the length of each end of a longer id, in characters.
+_MAX_ID, _ID_PART = 16, 6
 # Maximum number of characters in a value as indented JSON.
 MAX_INDENTED = 20_000
 
@@ -198,6 +200,11 @@ def truncate(text: str, max_characters: int) -> str:
     return text if len(text) <= max_characters else f"{text[:max_characters]} …"
 
 
+def short_id(text: str) -> str:
+    """Return an id. An id with more than 16 characters has an ellipsis in the middle."""
+    return text if len(text) <= _MAX_ID else f"{text[:_ID_PART]}…{text[-_ID_PART:]}"
+
+
 def indented_json(value: Any, max_characters: int = MAX_INDENTED) -> str:
     """Return any value as truncated, indented JSON.
 
@@ -239,6 +246,6 @@ def size(text: str) -> int:
 
 _FILTERS = (
     *(day, hour, moment, seconds_of, iso, number, duration, figure, mark, short, change, indented_json, display_name),
-    *(agent_title, initials, link_name, linked, unix_seconds),
+    *(agent_title, initials, link_name, linked, short_id, unix_seconds),
 )
 FILTERS = {function.__name__: function for function in _FILTERS}

@@ -48,6 +48,13 @@ class VersionedRecord(NamedTuple):
         return ids.timestamp_of(self.tag.strip('"').partition(".")[0])
 
 
+class Neighbours(NamedTuple):
+    """The numbers of the versions before and after a version, or None."""
+
+    older: int | None
+    newer: int | None
+
+
 class ListedVersions(NamedTuple):
     """A page of versions, newest first, and the cursor of the next page.
 
@@ -60,6 +67,11 @@ class ListedVersions(NamedTuple):
     def place_of(self, number: int) -> int | None:
         """Return the place of a version in the list, or None."""
         return next((place for place, one in enumerate(self.versions) if one["number"] == number), None)
+
+    def neighbours(self, place: int) -> Neighbours:
+        """Return the numbers of the versions before and after the version at this place."""
+        older = self.versions[place + 1]["number"] if place + 1 < len(self.versions) else None
+        return Neighbours(older, self.versions[place - 1]["number"] if place else None)
 
 
 @signed_in("/agents")
@@ -145,7 +157,7 @@ def _restore(session: Session, subject: VersionedRecord, number: str) -> Respons
 
 def _page(session: Session, subject: VersionedRecord, number: str, status: int = 200) -> Response:
     document = subject.read(number)  # read first, because this rejects an invalid number
-    version, older = _with_older(subject, int(number))
+    version, neighbours, older = _with_older(subject, int(number))
     return guard.page(
         session,
         "version.html",
@@ -154,23 +166,25 @@ def _page(session: Session, subject: VersionedRecord, number: str, status: int =
         subject=subject,
         number=int(number),
         version=version,
+        older=neighbours.older,
+        newer=neighbours.newer,
         changes=None if older is None else _compare(subject, older, document),
         restoring=_compare(subject, subject.record, document),
         is_stale=status == 412,
     )
 
 
-def _with_older(subject: VersionedRecord, number: int) -> tuple[Document | None, Document | None]:
-    """Return a version's entry in the list, and the document of the version before it, as far as they are known."""
+def _with_older(subject: VersionedRecord, number: int) -> tuple[Document | None, Neighbours, Document | None]:
+    """Return what is known of a version: its entry in the list, its neighbours, and the document before it."""
     page = _versions(subject)
     place = page.place_of(number)
     if place is None:
-        return None, None
-    older = None
-    if place + 1 < len(page.versions):
+        return None, Neighbours(None, None), None
+    neighbours, older = page.neighbours(place), None
+    if neighbours.older is not None:
         with suppress(errors.NotFound):
-            older = subject.read(str(page.versions[place + 1]["number"]))
-    return page.versions[place], older
+            older = subject.read(str(neighbours.older))
+    return page.versions[place], neighbours, older
 
 
 def _compare(subject: VersionedRecord, before: Any, after: Any) -> differences.Differences:

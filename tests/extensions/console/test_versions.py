@@ -64,9 +64,25 @@ def test_long_texts_are_compared_by_lines() -> None:
         (4, None, ("-4", "+null")),
     ):
         (whole,) = differences.between({"prompt": old}, {"prompt": new})
-        assert whole == ("prompt", lines)
+        assert whole == ("prompt", lines, False)
     (added,) = differences.between({}, {"prompt": "a"})
     assert added.lines == ("+a",)
+
+
+def test_flags_and_languages_are_compared_by_their_names() -> None:
+    t = rendering.texts("nl")
+    before, after = {"lang": "en", "starred": True, "title": "true"}, {"lang": "nl", "starred": False, "title": "en"}
+    changes = differences.between(before, after)
+    texts = [[member_names.value_text(line, one, t) for line in one.lines] for one in changes]
+    assert texts == [["Engels", "Nederlands"], ["Ja", "Nee"], ["true", "en"]]
+    assert [one.is_flag for one in differences.between({"starred": True}, {"starred": None})] == [False]
+
+
+def test_a_removed_value_is_shown_as_empty(signed_in: Browser, workspace_api: Api, version: None) -> None:
+    workspace_api.patch(f"/v3{AGENT}", {"agent": {"lang": "en", "starred": True}})
+    page = signed_in.open(f"{AGENT}/versions/{NUMBER}").text
+    for name, value in (("Language", "English"), ("Starred", "Yes")):
+        assert f"<h3>{name}</h3>\n<pre><del>- {value}</del><ins>+ (empty)</ins></pre>" in page
 
 
 def test_members_have_the_labels_of_the_form() -> None:
@@ -149,7 +165,10 @@ def test_a_version_of_a_tool_is_compared_and_restored(operator: Browser, workspa
     newest = operator.open(f"{path}/{numbers[0]}")
     assert "Changed in this version" in newest.text and "<ins>+ After &lt;b&gt;</ins>" in newest.text
     assert "Restore this version" not in newest.text
+    assert f'{numbers[-1]}" rel="prev">Previous version</a></nav>' in newest.text
     page = operator.open(f"{path}/{numbers[-1]}")
+    assert f'{numbers[0]}" rel="next">Next version</a></nav>' in page.text and 'rel="prev"' not in page.text
+    assert "This creates a new version." in page.text and "Changed in this version" not in page.text
     assert "oldest stored version" in page.text and ">Support</a>" in page.text
     assert "<h3>Name</h3>" in page.text and CANARY not in page.text and "<b>" not in page.text
     assert "Saved." in operator.submit(page, f"/versions/{numbers[-1]}", {}).text
