@@ -18,9 +18,12 @@ _FIELDS = ("userID", "email", "phone")
 
 @signed_in("/settings")
 def read_form(session: Session) -> Response:
-    """Show the form that identifies the person to erase, and the workspace's erasures, newest first."""
+    """Show the form that identifies the person to erase, and the workspace's erasures, newest first.
+
+    The query may contain the form's values.
+    """
     rights.require_operator(session)
-    return _form(session, {})
+    return _form(session, {name: current_request.query_value(name) or "" for name in _FIELDS})
 
 
 @signed_in("/settings")

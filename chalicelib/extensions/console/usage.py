@@ -16,6 +16,7 @@ from chalicelib.storage import Document
 _COUNTS = ("conversations", "messages", "interactions", "deliveries", "leads")
 # The maximum number of pages of 20 agents in a file. Each agent costs two requests.
 _MAX_PAGES = 10
+_DAY_SECONDS = 24 * 60 * 60
 
 
 @signed_in("/settings")
@@ -34,6 +35,7 @@ def read_usage(session: Session) -> Response:
         counts=_COUNTS,
         recent=periods.recent_periods(),
         is_first=not cursor,
+        before=_before(query, cursor),
     )
 
 
@@ -53,6 +55,22 @@ def _page(query: dict[str, str], cursor: str | None) -> Any:
         return calls.get("/v3/usage", {"from": since, "to": until, "cursor": cursor})
     except errors.Invalid as error:
         raise periods.InvalidPeriod("from") from error
+
+
+def _before(query: dict[str, str], cursor: str | None) -> Document | None:
+    """Return the totals of the page's agents in the equally long period before, `{days, totals}`.
+
+    Return None if the period or the one before is invalid or has no beginning.
+    """
+    try:
+        since, until = periods.bounds(query["from"], query["to"])
+        if since is None or until is None:
+            return None
+        page = calls.get("/v3/usage", {"from": 2 * since - until, "to": since, "cursor": cursor})
+    except (errors.Invalid, periods.InvalidPeriod):
+        return None
+    totals = {name: sum(one["totals"][name] for one in page["data"]) for name in _COUNTS}
+    return {"days": (until - since) // _DAY_SECONDS, "totals": totals}
 
 
 def _records() -> Iterator[Document]:

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from urllib.parse import quote
 
 import pytest
 
@@ -41,6 +42,9 @@ def test_usage_lists_each_agent_and_downloads_each_day(operator: Browser, worksp
     )
     january = operator.open("/settings/usage?from=2026-01-01&to=2026-01-31")
     assert ["Total", "7", "8", "0", "0", "0"] in rows(january.text)
+    later = operator.open("/settings/usage?from=2026-01-06&to=2026-01-07").text
+    assert rows(later)[-1] == ["Previous 2 days", "7", "8", "0", "0", "0"]
+    assert "Previous" not in operator.open("/settings/usage?to=2026-01-31").text
     file = operator.open("/settings/usage.csv?from=2026-01-01&to=2026-01-31")
     assert file.headers["content-disposition"] == 'attachment; filename="usage.csv"'
     lines = file.text.splitlines()
@@ -132,12 +136,12 @@ def test_an_erasure_ends_with_a_receipt(operator: Browser, workspace_api: Api, p
     workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "email": "ann@a.test"}})
     form = operator.open("/settings/erasures")
     page = operator.submit(form, "/settings/erasures", {"email": " ann@a.test "})
-    assert "The erasure is running." in page.text
+    assert "The erasure is running." in page.text and {*re.findall('"figure">([^<]*)<', page.text)} == {"…"}
     (again,) = re.findall(r'href="/console/[^/]*(/settings/erasures/[^"/]+)">Check again', page.text)
     assert operator.open(f"{again}/receipt").status == 404
     assert operator.submit(form, "/settings/erasures", {"email": " ann@a.test "}).text == page.text
     listed = operator.open("/settings/erasures").text
-    assert [row[1:3] for row in rows(listed)] == [["Running", "0"]]
+    assert [row[1:3] for row in rows(listed)] == [["Running", "…"]]
     assert again in listed and f"{again}/receipt" not in listed and "ann@a.test" not in listed
     for _ in range(3):
         pass_time(90)
@@ -152,6 +156,13 @@ def test_an_erasure_ends_with_a_receipt(operator: Browser, workspace_api: Api, p
     assert workspace_api.get("/v3/leads").data == []
 
 
+def test_a_link_fills_in_the_person_to_erase(operator: Browser) -> None:
+    page = operator.open(f"/settings/erasures?userID=ann&email=ann%40a.test&phone={quote(HOSTILE)}").text
+    fields = re.findall(r'name="(userID|email|phone)" type="text" value="([^"]*)"', page)
+    assert [html.unescape(value) for _, value in fields] == ["ann", "ann@a.test", HOSTILE]
+    assert page.count("<strong>or</strong>") == 2
+
+
 def test_an_erasure_needs_a_person(operator: Browser) -> None:
     form = operator.open("/settings/erasures")
     page = operator.submit(form, "/settings/erasures", {"email": " ", "phone": ""})
@@ -163,6 +174,7 @@ def test_an_erasure_needs_a_person(operator: Browser) -> None:
 def test_the_workspace_is_renamed_and_keeps_conversations_for_a_time(operator: Browser, workspace_api: Api) -> None:
     path = "/settings/workspace"
     page = operator.open(path)
+    assert "older conversations are permanently deleted" in page.text and ">Cancel</a>" in page.text
     question = operator.submit(page, path, {"name": HOSTILE, "retentionDays": "90.0"})
     assert (question.status, 'name="confirm" type="checkbox"' in question.text, "<img" in question.text) == (
         400,
