@@ -131,6 +131,7 @@ _PAGES_WITH = {
     },
     "history": {
         "/settings/audit": "audit.list_changes",
+        "/settings/audit.csv": "audit.download",
         _VERSIONS: "versions.list_versions",
         _VERSION: "versions.read_version",
         f"{_VERSION}/text": "full_texts.read_version",

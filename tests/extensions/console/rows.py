@@ -160,6 +160,7 @@ if has("copies"):
 if has("history"):
     ROWS |= {
         ("GET", f"{_HOME}/settings/audit"): Row(OPERATOR, shows=False),
+        ("GET", f"{_HOME}/settings/audit.csv"): Row(OPERATOR, shows=False),
         ("GET", f"{_AGENT}/versions"): Row(PERSON),
         ("GET", _VERSION): Row(PERSON),
         ("GET", f"{_VERSION}/text"): Row(PERSON),

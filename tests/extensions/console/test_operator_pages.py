@@ -1,5 +1,6 @@
 """The operators' pages for usage, the audit log and erasures."""
 
+import csv
 import html
 import json
 import re
@@ -96,6 +97,15 @@ def test_the_audit_log_lists_and_filters_changes(operator: Browser, workspace_ap
     assert rows(operator.open("/settings/audit?kind=tools").text) == []
     assert rows(operator.open("/settings/audit?by=unknown").text) == []
     assert rows(operator.open("/settings/audit?to=2020-01-01").text) == []
+    file = operator.open("/settings/audit.csv?kind=agents&id=support")
+    assert file.headers["content-disposition"] == 'attachment; filename="audit-log.csv"'
+    heading, newest, *_ = csv.reader(file.text.splitlines())
+    assert heading == ["at", "resource", "operation", "changed", "byKind", "byId", "byName"]
+    assert (newest[1:5], len(file.text.splitlines())) == (
+        ["agents/support", "update", "title", "workspace"],
+        len(filtered) + 1,
+    )
+    assert operator.open("/settings/audit.csv?id=support").status == 400
 
 
 def test_the_audit_log_names_records_and_links_to_them(operator: Browser, workspace_api: Api) -> None:
