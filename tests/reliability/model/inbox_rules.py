@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import takewhile
 
 from hypothesis import strategies as st
 
@@ -63,10 +64,9 @@ class InboxRules(ConversationRules):
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("conversation", (agent_id, convo_id))
-            is_short = (
-                len(json.dumps(record.document["turns"])) < _TAIL
-            )  # all other conversations contain only one or two huge messages
-            shown = flat(record.document["turns"])[:20] if is_short else []
+            # All messages are either small or huge. The service shows the small ones after the newest huge one.
+            newest = flat(record.document["turns"])[:20]
+            shown = [*takewhile(lambda message: len(json.dumps(message)) < _TAIL, newest)]
             data = {**rendered(agent_id, record), "messages": shown}
             return Expected(success("Conversation retrieved successfully", data), record)
 
