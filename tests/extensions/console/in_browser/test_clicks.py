@@ -49,7 +49,7 @@ def test_the_longest_wait_is_two_clicks_away(browsers: tuple[Chrome, Chrome], ru
     person.be_signed_in()
     person.clicks = 0
     person.open("/overview")
-    person.leave(person.find(".waits .rows a"))
+    person.leave(person.find(".waits li a"))
     person.write("text", "Good morning")
     assert person.clicks == 2
     assert person.driver.current_url.endswith("/first")
