@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from chalicelib import extensions
 from chalicelib.extensions.console import count_links, guard, periods, plots
-from chalicelib.extensions.console.plots import Plot
+from chalicelib.extensions.console.plots import Trend
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
@@ -20,7 +20,7 @@ class AgentCounts(NamedTuple):
     """An agent's totals, the small line of its conversations, and the link to their list, or an empty string."""
 
     totals: Document
-    trend: Plot
+    trend: Trend
     link: str
 
 

@@ -117,7 +117,10 @@ def _groups(session: Session, report: Document, query: Any, agent_id: str, chart
 
     The columns begin with the figure `chart`, if it is known. At most 20 rows have the highest figures of this column.
     """
-    groups = [{**group, "totals": figures.with_rates(group["totals"])} for group in report.get("groups", ())]
+    both = ("totals", "previous")
+    groups = [
+        {**group, **{name: figures.with_rates(group[name]) for name in both}} for group in report.get("groups", ())
+    ]
     known = [group["totals"] for group in groups if group["value"] != _REPORTS.UNKNOWN]
     ordered = sorted(FIGURES, key=lambda name: name != chart)
     columns = [name for name in ordered if any(totals.get(name) for totals in known)]

@@ -42,10 +42,10 @@ def heat_map(hourly_counts: Iterable[Any], period: Any) -> list[list[Cell]]:
 def with_rates(entry: Document) -> Document:
     """Return an interval's or a period's counts, with its handoffs and leads per 100 conversations.
 
-    Without conversations, there are no rates.
+    Rates have one decimal. Without conversations, there are no rates.
     """
     conversations = entry["conversations"]
-    rates = {rate: round(100 * entry[count] / conversations) for rate, count in RATES.items()} if conversations else {}
+    rates = {rate: round(100 * entry[count] / conversations, 1) for rate, count in RATES.items() if conversations}
     return {**entry, **rates}
 
 

@@ -14,7 +14,19 @@ _SECONDS = (
     21600, 28800, 43200, 64800, 86400, 172800, 259200, 432000, 864000, 1728000, 2592000, 5184000, 8640000, 31536000,
 )  # fmt: skip
 _MAX_POINTS = 45  # of a small line; more intervals are combined
+_BELOW = 120  # a y coordinate below the drawing of a small line
 _Value = float | None
+
+
+class Trend(NamedTuple):
+    """A small line and the area below it, as the attribute `d` of an SVG path, or an empty string without values.
+
+    The x coordinates are whole numbers from 0 to `last`, and the y coordinates are percentages. The path goes beyond
+    the drawing, which hides its edges.
+    """
+
+    path: str
+    last: int
 
 
 class Plot(NamedTuple):
@@ -58,19 +70,24 @@ def plot(name: str, series: Sequence[Document], earlier: Sequence[Document], cha
     )
 
 
-def trends(names: Sequence[str], series: Sequence[Document], finished: int) -> dict[str, Plot]:
+def trends(names: Sequence[str], series: Sequence[Document], finished: int) -> dict[str, Trend]:
     """Return the small line of each name for the finished intervals. It has no axis and no previous period.
 
     A line has at most 45 points, which are the means of neighbouring intervals.
     """
-    return {name: _trend(name, [entry.get(name) for entry in series[: max(1, finished)]]) for name in names}
+    return {name: _trend([entry.get(name) for entry in series[: max(1, finished)]]) for name in names}
 
 
-def _trend(name: str, intervals: list[_Value]) -> Plot:
+def _trend(intervals: list[_Value]) -> Trend:
     size = -(-len(intervals) // _MAX_POINTS)
     values = [_mean(intervals[start : start + size]) for start in range(0, len(intervals), size)]
-    line = [*_points(values, len(values), max((value for value in values if value is not None), default=0) or 1)]
-    return Plot(name, len(values) - 1, [], " ".join(line), "", "", _area(line))
+    highest = max((value for value in values if value is not None), default=0) or 1
+    points = [(index, round(100 - value * 100 / highest)) for index, value in enumerate(values) if value is not None]
+    if not points:
+        return Trend("", 1)
+    edges = [(-1, points[0][1]), *points, (len(values), points[-1][1])]
+    line = " ".join(f"{x},{y}" for x, y in edges)
+    return Trend(f"M{line}V{_BELOW}H-1Z", max(len(values) - 1, 1))
 
 
 def _mean(values: list[_Value]) -> _Value:

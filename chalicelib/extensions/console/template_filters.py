@@ -96,8 +96,8 @@ def initials(name: str) -> str:
 
 
 def number(value: float, t: _Texts) -> str:
-    """Return a number with the language's thousands separators."""
-    return f"{value:,}".replace(",", t("thousands"))
+    """Return a number with the language's thousands separators and decimal mark."""
+    return f"{value:,}".translate({ord(","): t("thousands"), ord("."): t("decimal_mark")})
 
 
 def duration(seconds: int, t: _Texts) -> str:
@@ -117,11 +117,11 @@ def duration(seconds: int, t: _Texts) -> str:
     return f"{large} {units[0]} {small} {units[1]}" if small else f"{large} {units[0]}"
 
 
-def figure(value: int | None, name: str, t: _Texts) -> str:
+def figure(value: float | None, name: str, t: _Texts) -> str:
     """Return the text for a report's count, average or rate `name`. An average or rate of nothing is a dash."""
     if value is None:
         return "–"
-    return duration(value, t) if name.startswith("average") else number(value, t) + " %" * name.endswith("Rate")
+    return duration(int(value), t) if name.startswith("average") else number(value, t) + " %" * name.endswith("Rate")
 
 
 def mark(value: float, name: str, t: _Texts) -> str:
@@ -137,12 +137,18 @@ def short(value: float) -> str:
     return f"{value:g}"
 
 
-def change(now: float | None, before: float | None) -> str:
-    """Return a percentage change with an arrow, or an empty string if there is no change, or if a figure is missing."""
-    if now is None or not before or now == before:
+def change(now: float | None, before: float | None, name: str, t: _Texts) -> str:
+    """Return the change of a report's figure `name` with an arrow: a percentage or, for a rate, the difference.
+
+    Return an empty string if there is no change, or if a figure is missing. From 0, a percentage is undefined.
+    """
+    if now is None or before is None or now == before:
         return ""
-    percent = round(abs(now - before) / before * 100)
-    return f"{'▲' if now > before else '▼'} {percent if percent < 1000 else '> 999'} %"
+    arrow = "▲" if now > before else "▼"
+    if name.endswith("Rate"):
+        return f"{arrow} {number(round(abs(now - before), 1), t)} {t('percentage_points')}"
+    percent = round(abs(now - before) / before * 100) if before else None
+    return "" if percent is None else f"{arrow} {percent if percent < 1000 else '> 999'} %"
 
 
 def link(value: Any) -> str:

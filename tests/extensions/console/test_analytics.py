@@ -71,13 +71,13 @@ def test_the_overview_has_the_counts_of_7_30_or_90_days(signed_in: Browser, work
     assert signed_in.open("/overview?days=8").status == 400
 
 
-def test_charts_have_five_dates_and_one_legend(signed_in: Browser) -> None:
+def test_charts_have_five_dates_at_equal_distances_and_one_legend(signed_in: Browser) -> None:
     page = signed_in.open("/overview").text
     axis = page.partition('<svg class="plot"')[2].partition("</figure>")[0]
     dates = re.findall(r'dy="20" text-anchor="(\w+)">([^<]*)<', axis)
-    assert [one for one, _ in dates] == ["start", "middle", "middle", "middle", "end"]
+    assert [one for one, _ in dates] == ["middle", "middle", "middle", "middle", "end"]
     assert [label for _, label in dates] == [
-        f"{clock.to_datetime(clock.seconds() - days * 86_400):%-d %b}" for days in (29, 22, 15, 7, 0)
+        f"{clock.to_datetime(clock.seconds() - days * 86_400):%-d %b}" for days in (28, 21, 14, 7, 0)
     ]
     assert page.count(" large") == 1 and page.count("Dashed") == 1
     assert len(re.findall('dy="20"', signed_in.open(f"/analytics?interval=hour&from={TODAY}").text)) % 3 == 0

@@ -59,8 +59,8 @@ def test_a_count_leads_to_the_records_that_it_counts(path: str, texts: tuple[str
 def test_a_tile_selects_its_chart(signed_in: Browser) -> None:
     page = signed_in.open("/analytics?days=7&chart=handoffRate").text
     assert re.findall(r'href="[^"]*chart=(\w+)#chart" aria-current="true"', page) == ["handoffRate"]
-    assert 'aria-label="Handoff rate: 15 %"' in page and page.count("<figure") == 1
-    assert '<td class="figure">15 %</td>' in page
+    assert 'aria-label="Handoff rate: 15.0 %"' in page and page.count("<figure") == 1
+    assert "<td>15.0 %</td>" in page and '<p class="hint">Handoffs to a person per 100 conversations.</p>' in page
     links = re.findall(r'href="[^"]*(/analytics\?[^"]*)#chart"', page)
     assert len(links) == 12
     for link in map(html.unescape, links):
@@ -100,8 +100,17 @@ def test_groups_are_compared_in_a_table(signed_in: Browser, workspace: NewWorksp
         assert re.findall(r'<th scope="row"><a [^>]*>([^<]*)</a>', table) == names
         heads = re.findall(r'<th scope="col" class="figure">([^<]*)</th>', table)
         assert heads[0] == ("Messages" if chart else "Conversations") and "Average length" not in heads
-        assert 'data-label="Lead rate">20 %</td>' in table
+        assert 'data-label="Lead rate">20.0 %</td>' in table
     assert "No values are known" in signed_in.open("/analytics?by=origin&from=2026-01-01&to=2026-01-02").text
+
+
+def test_groups_have_their_change(signed_in: Browser, workspace: NewWorkspace) -> None:
+    earlier = clock.iso(clock.seconds() - 40 * _DAY)[:10]
+    count(workspace.workspace_id, "support", earlier, 0, "website", conversations=16, handoffs=8)
+    for chart, change in (("", "better ▲ 25 % was 16"), ("&chart=handoffs", "better ▼ 63 % was 8")):
+        page = signed_in.open(f"/analytics?by=origin{chart}").text.replace('"change better">', '"change">better ')
+        (compared,) = re.findall(r'<td class="compared">(.*?)</td>', page)
+        assert " ".join(re.sub("<[^>]+>", " ", compared).split()) == change
 
 
 def test_the_list_examines_only_the_requested_time(signed_in: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,11 +126,12 @@ def test_the_handoff_rate_is_the_share_of_conversations(
 ) -> None:
     earlier = clock.iso(clock.seconds() - 40 * _DAY)[:10]
     page = signed_in.open("/overview").text.replace('<span class="change"></span>', "")
-    assert "Handoff rate</a></span><strong>15 %</strong><svg" in page
+    assert "Handoff rate</a></span><strong>15.0 %</strong><svg" in page
     count(workspace.workspace_id, "support", earlier, 0, "website", conversations=10, handoffs=3)
     for path in ("/overview", "/analytics"):
         tile = signed_in.open(path).text.partition("Handoff rate</a></span>")[2].partition("</li>")[0]
-        assert "<strong>15 %</strong>" in tile and '<span class="change better">▼ 50 %' in tile and "was 30 %" in tile
+        assert "<strong>15.0 %</strong>" in tile and "was 30.0 %" in tile
+        assert '<span class="change better">▼ 15.0 pts<' in tile
     assert "<strong>–</strong>" in signed_in.open("/analytics?from=2026-01-01&to=2026-01-02").text
 
 
@@ -138,5 +148,6 @@ def test_the_heat_map_is_in_the_time_zone_of_the_period(
     shift = 0 if zone == "UTC" else 1
     shown = {title: level for title, level in cells.items() if level != "0"}
     assert shown == {f"{day} {hour}:00: 7": "4", f"Thu {9 + shift}:00: 2": "2"}
-    assert len(cells) == 7 * 24
+    rows = page.partition('class="card heat"')[2].partition("<tbody>")[2].partition("</tbody>")[0]
+    assert rows.count("<td") == 7 * 24
     assert "style=" not in page

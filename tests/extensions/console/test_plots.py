@@ -46,10 +46,10 @@ def test_the_unfinished_part_continues_the_line() -> None:
 
 def test_a_small_line_has_only_the_finished_intervals() -> None:
     trends = plots.trends(("leads", "handoffRate"), series("leads", 1, 2, 0, 8), 3)
-    assert trends["leads"].line == "0,50 50,0 100,100"
-    assert trends["handoffRate"].line == trends["handoffRate"].area == ""
+    assert trends["leads"] == ("M-1,50 0,50 1,0 2,100 3,100V120H-1Z", 2)
+    assert trends["handoffRate"] == ("", 1)
 
 
 def test_a_small_line_combines_many_intervals() -> None:
-    line = plots.trends(("leads",), series("leads", *range(90)), 90)["leads"].line.split()
-    assert len(line) == 45 and line[-1] == "100,0"
+    path, last = plots.trends(("leads",), series("leads", *range(90)), 90)["leads"]
+    assert (len(path.split()), last, path.split()[-2]) == (47, 44, "44,0")

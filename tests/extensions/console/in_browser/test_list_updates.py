@@ -16,6 +16,13 @@ from tests.reliability.runs import Run
 LIST, NUMBER = 90, 50
 SILENT_HOUR = {"/overview": NUMBER, "/convos": LIST, "/convos?tab=all": NUMBER, LIVE: silent_hour.MOST + LIST}
 
+# The milliseconds between a loaded page and its first request for the number.
+_DELAY = """
+const [page] = performance.getEntriesByType("navigation");
+const update = performance.getEntriesByType("resource").find(({ name }) => name.includes("/inbox?"));
+return update.startTime - page.domContentLoadedEventStart;
+"""
+
 
 def test_the_list_and_the_number_in_the_title_follow_the_inbox(person: Person, run: Run) -> None:
     person.open("/convos")
@@ -26,6 +33,15 @@ def test_the_list_and_the_number_in_the_title_follow_the_inbox(person: Person, r
     assert person.read("[data-waiting]") == person.read(".tabs .count") == str(waiting + 1)
     assert person.read(".inbox time") == "now" and person.read(".inbox time", "title")
     ask(run, "PATCH", "/v3/agents/support/convos/new", {"conversation": {"state": "ended_chat"}})
+
+
+def test_every_page_gets_the_number_that_waits_when_it_is_loaded(person: Person, run: Run) -> None:
+    converse(run, "number", {"userName": "Nora Number", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    person.open("/agents")
+    person.wait_until(lambda: person.driver.title.startswith("("))
+    assert person.driver.title == f"({person.read('[data-waiting]')}) Agents"
+    assert person.driver.execute_script(_DELAY) < 500
+    ask(run, "PATCH", "/v3/agents/support/convos/number", {"conversation": {"state": "ended_chat"}})
 
 
 def test_a_list_says_that_the_session_has_expired_until_the_person_has_signed_in(person: Person) -> None:
