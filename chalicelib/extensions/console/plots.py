@@ -1,4 +1,7 @@
-"""The lines of charts, whose coordinates are percentages of the drawing, and the axes that fit them."""
+"""The lines of charts, and the axes that fit them.
+
+The x coordinates are the numbers of the intervals, and the y coordinates are percentages of the drawing.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -57,15 +60,16 @@ def plot(name: str, series: Sequence[Document], earlier: Sequence[Document], cha
     """
     values, before = ([entry.get(name) for entry in entries] for entries in (series[:charted], earlier))
     highest = _top(max((value for value in (*values, *before) if value is not None), default=0), name)
-    line = [*_points(values[: max(1, finished)], len(series), highest)]
-    unfinished = [*_points(values, len(series), highest)][max(0, len(line) - 1) :] if finished < charted else []
+    scale = max(len(series) - 1, 1) / max(len(before) - 1, 1)
+    line = [*_points(values[: max(1, finished)], highest)]
+    unfinished = [*_points(values, highest)][max(0, len(line) - 1) :] if finished < charted else []
     return Plot(
         name,
         charted - 1,
         [highest * part / _PARTS for part in range(_PARTS, -1, -1)],
         " ".join(line),
         " ".join(unfinished),
-        " ".join(_points(before, len(before), highest)),
+        " ".join(_points(before, highest, scale)),
         _area(line) if finished else "",
     )
 
@@ -101,10 +105,10 @@ def _top(highest: float, name: str) -> int:
     return _PARTS * next((step for step in steps if step * _PARTS >= highest), int(highest))
 
 
-def _points(values: Sequence[_Value], width: int, highest: float) -> Iterator[str]:
+def _points(values: Sequence[_Value], highest: float, scale: float = 1) -> Iterator[str]:
     for index, value in enumerate(values):
         if value is not None:
-            yield f"{index * 100 / max(width - 1, 1):.4g},{100 - value * 100 / highest:.3g}"
+            yield f"{index * scale:.4g},{100 - value * 100 / highest:.3g}"
 
 
 def _area(line: list[str]) -> str:
