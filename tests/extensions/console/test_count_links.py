@@ -106,8 +106,8 @@ def test_groups_are_compared_in_a_table(signed_in: Browser, workspace: NewWorksp
 
 def test_groups_have_their_change(signed_in: Browser, workspace: NewWorkspace) -> None:
     earlier = clock.iso(clock.seconds() - 40 * _DAY)[:10]
-    count(workspace.workspace_id, "support", earlier, 0, "website", conversations=16, handoffs=8)
-    for chart, change in (("", "better ▲ 25 % was 16"), ("&chart=handoffs", "better ▼ 63 % was 8")):
+    count(workspace.workspace_id, "support", earlier, 0, "website", conversations=16, handoffs=12)
+    for chart, change in (("", "better ▲ 25 % was 16"), ("&chart=handoffs", "better ▼ 75 % was 12")):
         page = signed_in.open(f"/analytics?by=origin{chart}").text.replace('"change better">', '"change">better ')
         (compared,) = re.findall(r'<td class="compared">(.*?)</td>', page)
         assert " ".join(re.sub("<[^>]+>", " ", compared).split()) == change
