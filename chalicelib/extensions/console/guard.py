@@ -53,14 +53,7 @@ def signed_in(page: str) -> Callable[[_View], _View]:
     def decorate(view: _View) -> _View:
         @wraps(view)
         def run(workspace: str, **values: str) -> Response:
-            session = sessions.current(current_request.request(), workspace)
-            if session is None:
-                return _redirect_to_sign_in(workspace, values)
-            current_request.request().context["workspaceId"] = (
-                workspace  # for the request's log line, from which usage costs are computed
-            )
-            with auth.acting_as(session.caller()):
-                return with_error_page(lambda: _run(view, page, session, values), language_of(session), session, page)
+            return with_error_page(lambda: _run_with_session(view, page, workspace, values), language_of(None))
 
         return run
 
@@ -179,14 +172,30 @@ def texts(session: Session) -> rendering.Texts:
 
 
 def sentence(error: errors.ApiError, language: str) -> str:
-    """Return an error's sentence. English uses the API's message; other languages have one per code or status."""
-    return error.message if language == pages.LANGUAGES[0] else pages.texts(language).of_error(error)
+    """Return an error's sentence. English uses the API's message; other languages have one per code or status.
+
+    The API's message for an unavailable service is for its operator, and may contain an address, so no page shows it.
+    """
+    if language == pages.LANGUAGES[0] and not isinstance(error, errors.Unavailable):
+        return error.message
+    return pages.texts(language).of_error(error)
 
 
 def _missing(error: errors.ApiError, language: str) -> str | None:
     """Return the sentence for a missing record, such as an agent, or None for any other error."""
     match = _MISSING.fullmatch(error.message) if isinstance(error, errors.NotFound) else None
     return pages.texts(language).find(f"missing.{match[1]}") if match else None
+
+
+def _run_with_session(view: _View, page: str, workspace: str, values: dict[str, str]) -> Response:
+    session = sessions.current(current_request.request(), workspace)
+    if session is None:
+        return _redirect_to_sign_in(workspace, values)
+    current_request.request().context["workspaceId"] = (
+        workspace  # for the request's log line, from which usage costs are computed
+    )
+    with auth.acting_as(session.caller()):
+        return with_error_page(lambda: _run(view, page, session, values), language_of(session), session, page)
 
 
 def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Response:

@@ -1,8 +1,10 @@
 """The unsubscribe page. It needs no session, because the link contains a sealed token."""
 
+from collections.abc import Callable
+
 from chalice.app import Response
 
-from chalicelib import storage
+from chalicelib import errors, storage
 from chalicelib.clients import store as clients
 from chalicelib.extensions.console import guard, pages, rendering, sessions, settings
 from chalicelib.extensions.console.calls import commit_now
@@ -20,7 +22,7 @@ def read_unsubscribe(workspace: str, token: str) -> Response:
         client_id = unsubscribe_token.client_of(workspace, token)
         return _page(workspace, _language_of(workspace, client_id))
 
-    return guard.with_error_page(ask, guard.language_of(None))
+    return _with_valid_link(workspace, ask)
 
 
 def unsubscribe(workspace: str, token: str) -> Response:
@@ -34,7 +36,19 @@ def unsubscribe(workspace: str, token: str) -> Response:
         sessions.clear_cache()
         return _page(workspace, language, is_done=not is_undone, is_undone=is_undone)
 
-    return guard.with_error_page(end, guard.language_of(None))
+    return _with_valid_link(workspace, end)
+
+
+def _with_valid_link(workspace: str, action: Callable[[], Response]) -> Response:
+    """Return an action's response. If the token is invalid, return a page with other ways to stop the emails."""
+
+    def run() -> Response:
+        try:
+            return action()
+        except errors.NotFound as error:
+            return _page(workspace, guard.language_of(None), status=error.STATUS_CODE, is_valid=False)
+
+    return guard.with_error_page(run, guard.language_of(None))
 
 
 def _is_undo() -> bool:
@@ -61,7 +75,6 @@ def _language_of(workspace_id: str, client_id: str) -> str:
     return rendering.language_of(person.client, person.organisation) if person else rendering.LANGUAGES[0]
 
 
-def _page(workspace: str, language: str, is_done: bool = False, is_undone: bool = False) -> Response:
-    return pages.page(
-        "unsubscribe.html", language, session=None, workspace=workspace, is_done=is_done, is_undone=is_undone
-    )
+def _page(workspace: str, language: str, status: int = 200, **values: bool) -> Response:
+    states = {"is_valid": True, "is_done": False, "is_undone": False, **values}
+    return pages.page("unsubscribe.html", language, status, session=None, workspace=workspace, **states)

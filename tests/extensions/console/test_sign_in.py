@@ -1,12 +1,13 @@
 """Signing in to the console, and the actions that end a session."""
 
 import re
+from types import ModuleType
 from urllib.parse import urlencode
 
 import pytest
 
-from chalicelib import storage
-from chalicelib.extensions.console import sessions
+from chalicelib import errors, storage
+from chalicelib.extensions.console import overview, sessions
 from chalicelib.extensions.console.session_store import MAX_ATTEMPTS, MAX_ATTEMPTS_ANYWHERE, TooManyAttempts
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
@@ -154,6 +155,21 @@ def test_pages_say_months_numbers_and_errors_in_the_language_of_the_organisation
     for path, said in (("/overview", "geen toegang tot deze pagina"), ("/agents/other", "bestaat niet")):
         page = browser.open(path)
         assert said in page.text and "agent does not" not in page.text and "administrator" not in page.text
+
+
+@pytest.mark.parametrize(("module", "name"), [(sessions, "current"), (overview, "visible_agents")])
+def test_an_unavailable_page_does_not_name_an_address(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
+) -> None:
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+
+    def fail(*_: object) -> None:
+        raise errors.Unavailable("The database is not reachable at http://127.0.0.1:8000.")
+
+    monkeypatch.setattr(module, name, fail)
+    page = browser.open("/overview")
+    assert (page.status, "<h1>Temporarily unavailable</h1>" in page.text) == (503, True)
+    assert "127.0.0.1" not in page.text and "try again in a moment" in page.text
 
 
 def test_an_error_page_names_the_missing_record_and_leads_to_its_list(browser: Browser, workspace_api: Api) -> None:
