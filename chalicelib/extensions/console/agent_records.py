@@ -6,22 +6,30 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, guard, pages, rights, template_filters
+from chalicelib.extensions.console import agents, calls, guard, pages, rights, template_filters
 from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.rendering import Texts
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _PATH = "/v3/agents/{agent_id}"
-_FIELDS = (_TITLE, _PROMPT, _TEMPLATE) = ("title", "vg_systemPrompt", "template")
+_FIELDS = (_TITLE, _LANG, _PROMPT, _TEMPLATE) = ("title", "lang", "vg_systemPrompt", "template")
+STARTERS = ("support", "leads", "bookings")
+"""The names of the agents that the form for a new agent suggests. Their texts are `starter.<name>`."""
 # The member of an exported template's file that contains the template.
 _EXPORTED = "agentTemplate"
 
 
 @signed_in("/agents")
 def read_new_agent(session: Session) -> Response:
-    """Show the forms for a new agent and, with the copies extension, for an agent from a template."""
+    """Show the forms for a new agent and, with the copies extension, for an agent from a template.
+
+    The query parameter `start` contains the name of a suggested agent, whose texts fill in the form.
+    """
     rights.require_operator(session)
-    return _new_page(session, {})
+    starter = current_request.query_value("start")
+    return _new_page(session, _suggested(guard.texts(session), starter) if starter in STARTERS else {})
 
 
 @signed_in("/agents")
@@ -84,8 +92,13 @@ def _create(session: Session, sent: dict[str, str]) -> Any:
     if not title:
         raise guard.form_error(session, _TITLE)
     prompt = sent.get(_PROMPT, "").replace("\r\n", "\n")
-    agent = {_TITLE: title, **({_PROMPT: prompt} if prompt.strip() else {})}
+    filled = {_LANG: sent.get(_LANG, ""), _PROMPT: prompt if prompt.strip() else ""}
+    agent = {_TITLE: title, **{name: text for name, text in filled.items() if text}}
     return calls.send_once(form_id, "/v3/agents", {"agent": agent})["data"]
+
+
+def _suggested(t: Texts, starter: str) -> dict[str, str]:
+    return {_TITLE: t(f"starter.{starter}"), _PROMPT: t(f"starter.{starter}.prompt")}
 
 
 def _template(text: str) -> Document:
@@ -119,6 +132,9 @@ def _new_page(session: Session, values: dict[str, str], error: errors.ApiError |
         issues=_issues(session, error),
         values=values,
         has_template=_TEMPLATE in values,
+        languages=agents.languages(session, values.get(_LANG, "")),
+        starters=STARTERS,
+        starter=current_request.query_value("start"),
     )
 
 

@@ -113,7 +113,7 @@ def _page(
         values=values,
         groups=agent_form.GROUPS,
         noted=agent_form.NOTED,
-        languages=_languages(session, values.get("lang", "")),
+        languages=languages(session, values.get("lang", "")),
         left_out=agent_form.members_that_fit(agent).left_out,
         others=[(path, rule) for path, rule in rules if path not in values],
         **_tools(agent),
@@ -122,7 +122,7 @@ def _page(
     )
 
 
-def _languages(session: Session, stored: str) -> list[tuple[str, str]]:
+def languages(session: Session, stored: str) -> list[tuple[str, str]]:
     """Return the options for an agent's language, including a stored code whose name is not known."""
     t = guard.texts(session)
     named = t.all_named("language")

@@ -1,6 +1,7 @@
 """The people pages, on which administrators add and change an organisation's clients."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -41,9 +42,10 @@ REMOVE, INVITE, VIEW = "remove", "invite", "view"
 
 @signed_in("/settings")
 def read_new_client(session: Session, org_id: str) -> Response:
-    """Show the form for a new person."""
+    """Show the form for a new person, who by default may open the pages of the session's person except the settings."""
     settings.require_organisation(session, org_id)
-    return _page(session, org_id, {}, "", _values({_ACCESS: session.client.get(_ACCESS)}))
+    opened = _values({_ACCESS: session.client.get(_ACCESS)})
+    return _page(session, org_id, {}, "", {**opened, f"{_ACCESS}./settings": ""})
 
 
 @signed_in("/settings")
@@ -238,6 +240,15 @@ def _issues(session: Session, error: errors.ApiError | None) -> dict[str, str]:
     return {"email": guard.texts(session)("wrong.email")} if is_taken else dict(guard.rules(session, error))
 
 
+def _organisation(session: Session, org_id: str) -> Document:
+    """Return the organisation, which a client's session contains. For an operator, this costs one request."""
+    if session.client_id is not None:
+        return session.organisation
+    with suppress(errors.NotFound):  # people stay when their organisation is deleted
+        return calls.read("/v2/orgs/{org_id}", org_id=org_id)[0]
+    return {"ID": org_id}
+
+
 def _page(
     session: Session,
     org_id: str,
@@ -255,6 +266,7 @@ def _page(
         conflicts,
         _issues(session, error),
         org_id=org_id,
+        organisation=_organisation(session, org_id),
         client=client,
         is_own=_is_own(session, client),
         may_change=_is_own(session, client) or rights.covers(session, client or rights.NEW),
