@@ -31,15 +31,16 @@ _FIELDS = (
     Field("disabled", FLAG),
 )  # fmt: skip
 METHODS, PLACES = ("GET", "POST", "PUT", "PATCH", "DELETE"), ("", "path", "query", "header", "body")
+TYPES = ("", "text", "number", "boolean")
 # The members of a parameter that the form shows, after its id.
-_PARAMETER = ("key", "in", "description", "required")
+_PARAMETER = ("key", "type", "in", "description", "required")
 # The fields for a secret, which the form replaces or removes but never shows.
 _VALUE, _NO_VALUE = "value", "no_value"
 _SECRET, _NO_SECRET = "serverUrlSecret", "no_serverUrlSecret"
 _KEY = re.compile(r"fields\.([0-9]{1,3})\.key")
 # The maximum size of the tool's members and of its parameters as HTML, in bytes, and the bytes of a parameter's tags.
-_MAX_BYTES, _MAX_PARAMETER_BYTES, _PARAMETER_BYTES = 60_000, 60_000, 1_500
-_DELETE, _ADD = "delete", "add"
+_MAX_BYTES, _MAX_PARAMETER_BYTES, _PARAMETER_BYTES = 60_000, 80_000, 2_400
+_DELETE, _ADD, _REMOVE = "delete", "add", "remove"
 
 
 class ToolPage(NamedTuple):
@@ -66,18 +67,10 @@ def read_new_tool(session: Session, agent_id: str) -> Response:
 
 @signed_in("/agents")
 def create_tool(session: Session, agent_id: str) -> Response:
-    """Create a tool, once per form, or add an empty parameter to the form."""
+    """Create a tool, once per form, or change the number of parameters in the form."""
     rights.require_operator(session)
     sent, page = guard.form(), _page_of(agent_id, {})
-    values = _submitted_values(page, sent)
-    if sent.get("action") == _ADD:
-        return _page(session, page, values, empty_rows=_empty_rows(sent) + 1)
-    try:
-        body = {"tool": {"name": "", **_change(page, values, sent)}}
-        calls.send_once(sent.get("form_id"), _OF_AGENT, body, agent_id=agent_id)
-    except errors.ApiError as error:
-        return _page(session, page, values, error=error)
-    return _to_agent(session, agent_id, "tool")
+    return _with_other_rows(session, page, sent) or _create(session, page, sent)
 
 
 @signed_in("/agents")
@@ -90,7 +83,7 @@ def read_tool(session: Session, agent_id: str, tool_id: str) -> Response:
 
 @signed_in("/agents")
 def save_tool(session: Session, agent_id: str, tool_id: str) -> Response:
-    """Save the form, add an empty parameter to it, or delete the tool.
+    """Save the form, change the number of parameters in the form, or delete the tool.
 
     If the tool has changed since the form was shown, save nothing and show the differences.
     """
@@ -99,14 +92,36 @@ def save_tool(session: Session, agent_id: str, tool_id: str) -> Response:
     if sent.get("action") == _DELETE:
         return _delete(session, agent_id, tool_id)
     page = _read(session, agent_id, tool_id)
+    return _with_other_rows(session, page, sent) or _save_form(session, page, sent)
+
+
+def _with_other_rows(session: Session, page: ToolPage, sent: dict[str, str]) -> Response | None:
+    """Return the form after its button adds an empty parameter or removes one, or None for its other buttons."""
+    action, _, number = sent.get("action", "").partition(".")
+    if action not in (_ADD, _REMOVE):
+        return None
+    left = {name: text for name, text in sent.items() if action == _ADD or not name.startswith(f"fields.{number}.")}
+    page = page._replace(tag=sent.get("tag", ""))
+    return _page(session, page, _submitted_values(page, left), empty_rows=_empty_rows(left) + (action == _ADD))
+
+
+def _create(session: Session, page: ToolPage, sent: dict[str, str]) -> Response:
     values = _submitted_values(page, sent)
-    if sent.get("action") == _ADD:
-        return _page(session, page._replace(tag=sent.get("tag", "")), values, empty_rows=_empty_rows(sent) + 1)
+    try:
+        body = {"tool": {"name": "", **_change(page, values, sent)}}
+        calls.send_once(sent.get("form_id"), _OF_AGENT, body, agent_id=page.agent_id)
+    except errors.ApiError as error:
+        return _page(session, page, values, error=error)
+    return _to_agent(session, page.agent_id, "tool")
+
+
+def _save_form(session: Session, page: ToolPage, sent: dict[str, str]) -> Response:
+    values = _submitted_values(page, sent)
 
     def save() -> Response:
         if change := _change(page, values, sent):
             commit_now(lambda: _save(session, page, change))
-        return _to_agent(session, agent_id, "tool")
+        return _to_agent(session, page.agent_id, "tool")
 
     return settings.save_form(sent, page.tag, _values(page), values, partial(_page, session, page, values), save)
 
@@ -254,9 +269,9 @@ def _page(
     values: dict[str, Any],
     error: errors.ApiError | None = None,
     conflicts: Any = (),
-    empty_rows: int = 1,
+    empty_rows: int = 0,
 ) -> Response:
-    has_test = bool(page.tag) and extensions.has("tool_calls")
+    has_test, t, rows = bool(page.tag) and extensions.has("tool_calls"), guard.texts(session), _rows(page, values)
     return guard.form_page(
         session,
         "tool_form.html",
@@ -267,12 +282,12 @@ def _page(
         tool=page.tool,
         tag=page.tag,
         values=values,
-        rows=[*_rows(page, values), *[_row({})] * empty_rows],
+        rows=[*rows, *[_row({})] * (empty_rows or not rows)],
         secrets=page.secrets,
         trial={**page.tool, **tool_trials.form_members(page.tool)} if has_test else None,
         left_out=[*page.members.left_out, *([] if page.has_parameters else ["fields"])],
         has_parameters=page.has_parameters,
         methods=_choices(METHODS, values.get("method", "")),
-        places=[(place, guard.texts(session)(f"place.{place or 'default'}")) for place in PLACES],
-        known_places=PLACES,
+        places=[(place, t(f"place.{place or 'default'}")) for place in PLACES],
+        types=[(name, t(f"parameter_type.{name or 'any'}")) for name in TYPES],
     )
