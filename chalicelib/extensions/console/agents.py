@@ -51,17 +51,15 @@ def read_agent(session: Session, agent_id: str) -> Response:
 @signed_in("/agents")
 def save_agent(session: Session, agent_id: str) -> Response:
     """Save the form. If the agent has changed since the page was shown, save nothing and show the differences."""
-    fields = guard.form(agent_form.MAX_SENT)
+    sent = guard.form(agent_form.MAX_SENT)
     agent, tag = calls.read(_PATH, agent_id=agent_id)
-    values = agent_form.submitted_values(agent, fields)
+    values = agent_form.submitted_values(agent, sent)
     try:
-        if fields.get("tag") != tag and (conflicts := agent_form.conflicts(agent, values)):
+        if sent.get("tag") != tag and (conflicts := agent_form.conflicts(agent, values)):
             return _page(session, agent, tag, values, conflicts=conflicts)
-        change = agent_form.change(agent, values)
-        rights.require_limits(session, agent, {**agent, **change})
-        _save(agent_id, change, tag)
+        _save(session, agent, values, tag)
     except errors.ApiError as error:
-        return _page(session, agent, fields.get("tag", ""), values, error=error)
+        return _page(session, agent, sent.get("tag", ""), values, error=error)
     return pages.saved(session.workspace_id, f"/agents/{agent_id}", "true")
 
 
@@ -86,9 +84,12 @@ def _search(query: dict[str, str | None]) -> tuple[list[Any], Document]:
     return page["agents"], {"page": None, "cursor": cursor} if cursor else {"page": page["page"] + 1}
 
 
-def _save(agent_id: str, change: Document, tag: str) -> None:
+def _save(session: Session, agent: Document, values: dict[str, Any], tag: str) -> None:
+    """Change an agent that was read with this entity tag to the submitted values. Raise Forbidden and Invalid."""
+    change = agent_form.change(agent, values)
+    rights.require_limits(session, agent, {**agent, **change})
     if change:
-        commit_now(lambda: calls.send("PATCH", _PATH, {"agent": change}, tag, agent_id=agent_id))
+        commit_now(lambda: calls.send("PATCH", _PATH, {"agent": change}, tag, agent_id=agent["ID"]))
 
 
 def _page(

@@ -23,19 +23,20 @@ def read_form(workspace: str, token: str) -> Response:
 def save(workspace: str, token: str) -> Response:
     """Set the password of the link's client, and invalidate the client's links and sessions."""
 
-    def run() -> Response:
-        guard.require_own_site()
-        link, password = one_time_links.read(workspace, token), guard.form().get(_PASSWORD, "")
-        try:
-            calls.commit_now(lambda: _save(workspace, token, password))
-        except one_time_links.InvalidLink:
-            raise
-        except errors.ApiError as error:
-            return _form(workspace, link, error)
-        sessions.clear_cache()
-        return _page(workspace, _language_of(workspace, link), is_done=True, link=None)
+    return _with_valid_link(workspace, lambda: _set_password(workspace, token))
 
-    return _with_valid_link(workspace, run)
+
+def _set_password(workspace: str, token: str) -> Response:
+    guard.require_own_site()
+    link, password = one_time_links.read(workspace, token), guard.form().get(_PASSWORD, "")
+    try:
+        calls.commit_now(lambda: _save(workspace, token, password))
+    except one_time_links.InvalidLink:
+        raise
+    except errors.ApiError as error:
+        return _form(workspace, link, error)
+    sessions.clear_cache()
+    return _page(workspace, _language_of(workspace, link), is_done=True, link=None)
 
 
 def _save(workspace: str, token: str, password: str) -> None:

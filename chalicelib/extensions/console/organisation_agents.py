@@ -23,21 +23,9 @@ def read_agents(session: Session, org_id: str) -> Response:
     """List the organisation's agents, and the agents that match a search, with a check box for each."""
     rights.require_operator(session)
     organisation, _ = calls.read(_PATH, org_id=org_id)
-    query = {name: current_request.query_value(name) for name in ("q", "page", "cursor")}
-    matching, position = _search(query)
-    own = {} if query["q"] or query["page"] or query["cursor"] else _own(org_id)
-    chosen = organisation.get(_AGENTS) or []
-    return guard.page(
-        session,
-        "organisation_agents.html",
-        "/settings",
-        organisation=organisation,
-        titles={**own, **matching},
-        chosen=chosen,
-        query=query,
-        following=query_string({"q": query["q"], **position}) if position else None,
-        saved=current_request.query_value("saved"),
-    )
+    values = {"organisation": organisation, "chosen": organisation.get(_AGENTS) or [], **_listed(org_id)}
+    saved = current_request.query_value("saved")
+    return guard.page(session, "organisation_agents.html", "/settings", saved=saved, **values)
 
 
 @signed_in("/settings")
@@ -52,6 +40,18 @@ def save_agents(session: Session, org_id: str) -> Response:
     commit_now(lambda: _save(org_id, listed, checked))
     sessions.clear_cache()
     return pages.saved(session.workspace_id, f"/settings/orgs/{org_id}/agents", "true")
+
+
+def _listed(org_id: str) -> Document:
+    """Return the query, the titles of its agents, and the link to the next page, which is None at the end.
+
+    The first page without a search begins with the organisation's own agents.
+    """
+    query = {name: current_request.query_value(name) for name in ("q", "page", "cursor")}
+    matching, position = _search(query)
+    own = {} if any(query.values()) else _own(org_id)
+    following = query_string({"q": query["q"], **position}) if position else None
+    return {"query": query, "titles": {**own, **matching}, "following": following}
 
 
 def _values(sent: dict[str, str], prefix: str) -> set[str]:

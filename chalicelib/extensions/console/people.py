@@ -55,18 +55,10 @@ def create_client(session: Session, org_id: str) -> Response:
     sent = guard.form()
     values = _submitted_values({}, sent)
     try:
-        client = {**_change({}, values, sent, session), "orgId": org_id}
-        created = calls.send_once(
-            sent.get("form_id"),
-            "/v3/clients",
-            {"client": client},
-            lambda: _require_new(session, org_id, client),
-        )
+        created = _create(session, org_id, _change({}, values, sent, session), sent.get("form_id"))
     except errors.ApiError as error:
         return _page(session, org_id, {}, "", values, error=error)
-    if client.get(_PASSWORD):
-        return _to_organisation(session, org_id)
-    return _send_link(session, created["data"])
+    return _to_organisation(session, org_id) if sent.get(_PASSWORD) else _send_link(session, created)
 
 
 @signed_in("/settings")
@@ -83,15 +75,24 @@ def save_client(session: Session, org_id: str, client_id: str) -> Response:
     if action := _ACTIONS.get(sent.get("action", "")):
         return action(session, client, tag)
     values = _submitted_values(client, sent)
+    show, save = partial(_page, session, org_id, client, tag, values), partial(_change_client, session, client, tag)
+    return settings.save_form(sent, tag, _values(client), values, show, lambda: save(values, sent))
 
-    def save() -> Response:
-        change = _change(client, values, sent, session)
-        _require_password(session, client, change, sent)
-        _save(session, client, change, tag)
-        return _to_organisation(session, org_id)
 
-    show = partial(_page, session, org_id, client, tag, values)
-    return settings.save_form(sent, tag, _values(client), values, show, save)
+def _create(session: Session, org_id: str, members: Document, form_id: str | None) -> Document:
+    """Create a person in the organisation, once per form, and return the client. Raise Forbidden and Invalid."""
+    body = {"client": {**members, "orgId": org_id}}
+    created = calls.send_once(form_id, "/v3/clients", body, lambda: _require_new(session, org_id, body["client"]))
+    return dict(created["data"])
+
+
+def _change_client(
+    session: Session, client: Document, tag: str, values: dict[str, Any], sent: dict[str, str]
+) -> Response:
+    change = _change(client, values, sent, session)
+    _require_password(session, client, change, sent)
+    _save(session, client, change, tag)
+    return _to_organisation(session, client["orgId"])
 
 
 def _read(session: Session, org_id: str, client_id: str) -> tuple[Document, str]:

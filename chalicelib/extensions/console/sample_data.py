@@ -56,14 +56,19 @@ def add_sample_data(session: Session) -> Response:
     form_id = guard.form().get("form_id")
     body = {"agent": {"title": TITLE, "description": _DESCRIPTION}}
     agent_id = calls.send_once(form_id, "/v3/agents", body)["data"]["ID"]
-    for number, (name, state, age, texts) in enumerate(_CONVERSATIONS, 1):
-        start = clock.seconds() - age * _MINUTE
-        metadata = {"userName": name, "userEmail": _email(name), "state": state}
-        conversation = {"turns": _turns(texts, start), "metadata": metadata}
-        commit_now(partial(_save, agent_id, f"{PREFIX}{number}", conversation))
+    for number, conversation in enumerate(_CONVERSATIONS, 1):
+        _add_conversation(agent_id, f"{PREFIX}{number}", *conversation)
     lead = {"name": _LEAD, "email": _email(_LEAD), "channel": "web-chat", "agentId": agent_id}
     calls.send_once(form_id, "/v3/leads", {"lead": lead})
     return pages.redirect(f"/{session.workspace_id}/convos")
+
+
+def _add_conversation(agent_id: str, convo_id: str, name: str, state: str, age: int, texts: tuple[str, ...]) -> None:
+    """Create a conversation that began `age` minutes ago."""
+    start = clock.seconds() - age * _MINUTE
+    metadata = {"userName": name, "userEmail": _email(name), "state": state}
+    conversation = {"turns": _turns(texts, start), "metadata": metadata}
+    commit_now(partial(_save, agent_id, convo_id, conversation))
 
 
 def _email(name: str) -> str:

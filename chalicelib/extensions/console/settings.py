@@ -92,14 +92,8 @@ def save_organisation(session: Session, org_id: str) -> Response:
         raise errors.Forbidden("Only the operator of the service can change your organisation.")
     sent, own = guard.form(), _fields(session, organisation).fields
     values = fields.submitted_values(own, sent)
-
-    def save() -> Response:
-        answer = _save(org_id, organisation, fields.change(own, organisation, values), tag)
-        # The API warns about missing agents.
-        saved = "unknown_agents" if answer.get("warnings") else "saved"
-        return pages.saved(session.workspace_id, f"/settings/orgs/{org_id}", saved)
-
     show = partial(_page, session, organisation, tag, values)
+    save = partial(_save, session, organisation, tag, values)
     return save_form(sent, tag, fields.values(own, organisation), values, show, save)
 
 
@@ -127,12 +121,15 @@ def _may_edit(session: Session, organisation: Document) -> bool:
     return session.client_id is None or bool(organisation.get("canSelfEdit"))
 
 
-def _save(org_id: str, organisation: Document, change: Document, tag: str) -> Any:
-    """Save an organisation, and return the response body."""
-    body = {"name": organisation["name"], **change}
+def _save(session: Session, organisation: Document, tag: str, values: dict[str, Any]) -> Response:
+    """Change an organisation that was read with this entity tag to the submitted values, and show it."""
+    change = fields.change(_fields(session, organisation).fields, organisation, values)
+    body, org_id = {"name": organisation["name"], **change}, organisation["ID"]
     answer = commit_now(lambda: calls.send("POST", _PATH, body, tag, org_id=org_id))
     sessions.clear_cache()
-    return answer
+    # The API warns about missing agents.
+    saved = "unknown_agents" if answer.get("warnings") else "saved"
+    return pages.saved(session.workspace_id, f"/settings/orgs/{org_id}", saved)
 
 
 def choices(t: Texts, empty: str, group: str, known: Sequence[str], stored: str | None) -> list[tuple[str, str]]:

@@ -28,16 +28,21 @@ def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
         raise errors.NotFound.of("tool")
     sent = guard.form()
     try:
-        tested, error = _test(session, tool_id, _arguments(tool, sent)), None
-    except errors.ApiError as raised:
-        tested, error = None, raised
+        return _page(session, tool, sent, _test(session, tool_id, _arguments(tool, sent)))
+    except errors.ApiError as error:
+        return _page(session, tool, sent, error=error)
+
+
+def _page(
+    session: Session, tool: Document, sent: dict[str, str], tested: Any = None, error: errors.ApiError | None = None
+) -> Response:
     return guard.page(
         session,
         "tool.html",
         "/agents",
         error.STATUS_CODE if error else 200,
-        agent_id=agent_id,
-        tool={**tool, **form_members(tool), "id": tool_id},
+        agent_id=tool["agentId"],
+        tool={**tool, **form_members(tool)},
         sent=sent,
         tested=tested,
         body=_readable(tested["response"]["body"]) if tested and tested.get("response") else "",

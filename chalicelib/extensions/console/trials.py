@@ -33,13 +33,17 @@ def send_message(session: Session, agent_id: str) -> Response:
     sent = guard.form()
     convo_id = sent.get("convo", "")
     try:
-        body = _message(session, sent)
-        if not _CONVERSATION.fullmatch(convo_id):
-            raise errors.NotFound.of("conversation")
-        commit_now(lambda: calls.send("POST", _MESSAGES, body, agent_id=agent_id, user_id=convo_id))
+        _send(agent_id, convo_id, _message(session, sent))
     except (errors.Invalid, errors.TooLarge) as error:
         return _page(session, agent_id, convo_id, sent.get("text", ""), error)
     return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}/try?convo={convo_id}#text")
+
+
+def _send(agent_id: str, convo_id: str, body: Document) -> None:
+    """Add the message. Raise NotFound for a conversation that is not a trial."""
+    if not _CONVERSATION.fullmatch(convo_id):
+        raise errors.NotFound.of("conversation")
+    commit_now(lambda: calls.send("POST", _MESSAGES, body, agent_id=agent_id, user_id=convo_id))
 
 
 def _message(session: Session, sent: dict[str, str]) -> Document:
