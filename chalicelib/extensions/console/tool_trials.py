@@ -69,7 +69,8 @@ def _fields(tool: Document) -> dict[str, Document]:
 
 def _parameter(key: str, field: Document) -> Document:
     description = template_filters.truncate(str(field.get("description") or ""), _MAX_DESCRIPTION)
-    return {"key": key, "description": description, "required": bool(field.get("required"))}
+    is_choice = field.get("type") == "boolean"
+    return {"key": key, "description": description, "required": bool(field.get("required")), "is_choice": is_choice}
 
 
 def _arguments(tool: Document, sent: dict[str, str]) -> Any:

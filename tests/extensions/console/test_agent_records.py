@@ -1,10 +1,12 @@
 """Operators create, copy, export and delete agents in the console."""
 
+import html
 import re
 
 import pytest
 
 from chalicelib.extensions import has
+from chalicelib.extensions.console import agent_records, rendering
 from tests.api import Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
@@ -29,6 +31,19 @@ def test_a_new_agent_has_the_submitted_system_prompt(operator: Browser, workspac
     operator.submit(operator.open("/new-agent"), "/new-agent", {"title": "Plain", "vg_systemPrompt": " \r\n"})
     prompts = {agent["title"]: agent.get("vg_systemPrompt") for agent in workspace_api.get("/v3/agents").data}
     assert (prompts["Sales"], prompts["Plain"]) == ("Be kind.\nBe brief.", None)
+
+
+@pytest.mark.parametrize("name", agent_records.STARTERS)
+def test_a_suggestion_fills_in_the_form_and_an_agent_has_a_language(
+    operator: Browser, workspace_api: Api, name: str
+) -> None:
+    t, page = rendering.texts("en"), operator.open(f"/new-agent?start={name}")
+    title, prompt = t(f"starter.{name}"), t(f"starter.{name}.prompt")
+    assert f'value="{title}"' in page.text and f"{prompt}</textarea>" in html.unescape(page.text)
+    operator.submit(page, "/new-agent", {"title": title, "vg_systemPrompt": prompt, "lang": "nl"})
+    created = {agent["title"]: agent for agent in workspace_api.get("/v3/agents").data}[title]
+    assert (created["vg_systemPrompt"], created["lang"]) == (prompt, "nl")
+    assert f'value="{title}"' not in operator.open("/new-agent?start=unknown").text
 
 
 def test_an_agent_needs_a_title(operator: Browser) -> None:
@@ -84,6 +99,7 @@ def test_only_the_title_deletes_an_agent(operator: Browser, workspace_api: Api) 
     page, before = operator.open("/agents/support/delete"), snapshot()
     refused = operator.submit(page, "/support/delete", {"title": "Suport"})
     assert (refused.status, "This is not the agent" in refused.text) == (400, True)
+    assert "Type “Support” to confirm" in refused.text
     assert snapshot() == before
     for _ in range(2):
         deleted = operator.submit(page, "/support/delete", {"title": " Support "})

@@ -50,7 +50,8 @@ def test_a_person_without_a_password_is_invited(
 
 @pytest.mark.usefixtures("mailing")
 def test_the_list_of_people_shows_their_role_and_status(operator: Browser, workspace_api: Api) -> None:
-    assert "Send the invitation" in operator.open(NEW).text
+    page = operator.open(NEW).text
+    assert "Send the invitation" in page and "receives an email with a link" in page
     people = {"kim": {"disabled": True, "email": "kim@acme.test"}, "lee": {"name": "Lee"}, "bo": {"isOrgAdmin": True}}
     for client_id, client in people.items():
         workspace_api.post(f"/v2/clients/{client_id}", {"orgId": "acme", **client})
@@ -83,7 +84,7 @@ def test_a_person_with_a_password_gets_no_mail(operator: Browser, mailing: Maili
 
 def test_a_stage_without_mail_requires_a_password(operator: Browser) -> None:
     page = operator.open(NEW)
-    assert "to send an invitation" not in page.text and "the invitation" not in page.text
+    assert "receives an email with a link" not in page.text and "the invitation" not in page.text
     assert "Invite a person" not in operator.open("/settings/orgs/acme").text
     assert operator.submit(page, "/new-client", ANN).status == 400
     assert "Send a link" not in operator.open("/settings/orgs/acme/clients/bo").text

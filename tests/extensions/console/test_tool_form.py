@@ -206,12 +206,14 @@ def test_secrets_are_replaced_and_removed_but_never_shown(operator: Browser, too
 
 @pytest.mark.skipif(not has("tool_calls"), reason="The form needs the extension tool_calls.")
 def test_an_operator_tests_a_tool_that_has_secrets(operator: Browser, workspace_api: Api) -> None:
-    tool = {**TOOL, "serverUrl": "http://127.0.0.1:9/{number}"}
+    flag = {"key": "late", "type": "boolean", "in": "query"}
+    tool = {**TOOL, "serverUrl": "http://127.0.0.1:9/{number}", "fields": [*TOOL["fields"], flag]}
     tool_id = workspace_api.post("/v3/agents/support/tools", {"tool": tool}).data["id"]
     page = operator.open(f"/agents/support/tools/{tool_id}/settings")
-    tested = operator.submit(page, f"/tools/{tool_id}", {"argument.number": "5"})
+    assert '<option value="true">Yes</option>' in page.text
+    tested = operator.submit(page, f"/tools/{tool_id}", {"argument.number": "5", "argument.late": "true"})
     assert (tested.status, "No response after" in tested.text, CANARY in tested.text) == (200, True, False)
-    assert "http://127.0.0.1:9/5" in tested.text
+    assert "http://127.0.0.1:9/5?late=true" in tested.text and '<option value="true" selected>' in tested.text
 
 
 @pytest.mark.parametrize(
