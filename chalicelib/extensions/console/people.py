@@ -246,7 +246,7 @@ def _organisation(session: Session, org_id: str) -> Document:
     if session.client_id is not None:
         return session.organisation
     with suppress(errors.NotFound):  # people stay when their organisation is deleted
-        return calls.read("/v2/orgs/{org_id}", org_id=org_id)[0]
+        return dict(calls.read("/v2/orgs/{org_id}", org_id=org_id)[0])
     return {"ID": org_id}
 
 
