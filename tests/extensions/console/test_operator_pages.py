@@ -87,7 +87,7 @@ def test_the_audit_log_lists_and_filters_changes(operator: Browser, workspace_ap
         workspace_api.patch(f"/v3/agents/{agent}", {"agent": {"title": title}})
     follow("agents", history.read("agents"))
     listed = rows(operator.open("/settings/audit").text)
-    compared = "Changed Title Old and new values"
+    compared = "Changed Compare Title"
     assert [(row[0], row[1]) for row in listed[:2]] == [
         ("Renamed Agent other", compared), (f"{HOSTILE} Agent support", compared),
     ]  # fmt: skip
