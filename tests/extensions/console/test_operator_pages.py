@@ -171,6 +171,7 @@ def test_a_link_fills_in_the_person_to_erase(operator: Browser) -> None:
     fields = re.findall(r'name="(userID|email|phone)" type="text" value="([^"]*)"', page)
     assert [html.unescape(value) for _, value in fields] == ["ann", "ann@a.test", HOSTILE]
     assert page.count("<strong>or</strong>") == 2
+    assert '/convos?tab=all&amp;q=ann"' in page and '/leads?q=ann"' in page
 
 
 def test_an_erasure_needs_a_person(operator: Browser) -> None:

@@ -204,7 +204,7 @@ def test_what_failed_is_sent_again_once_per_form(
         fail_delivery(workspace.workspace_id, path.rpartition("/")[2], delivery["id"])
     ledger.delete_events(workspace.workspace_id, [sent[0]["eventId"]])
     page = operator.open(path)
-    assert "0 of the last 3 delivered</strong> · last failure <time" in page.text
+    assert "0 of 3 delivered</strong> · last failure <time" in page.text
     assert "</time>: It was not sent in time.</p>" in page.text
     assert "delivered</strong>" not in operator.open(f"{path}?status=expired").text
     for _ in range(2):
