@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from chalice.app import Response
 
 from chalicelib.conversations.filters import Filters
-from chalicelib.extensions.console import all_conversations, guard, inbox, overview, previews
+from chalicelib.extensions.console import all_conversations, guard, inbox, overview, pages, previews
 from chalicelib.extensions.console.all_conversations import ConversationPage
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.colleagues import list_colleagues
@@ -72,8 +72,12 @@ class ConversationList(NamedTuple):
 def list_conversations(session: Session) -> Response:
     """List the waiting conversations, the person's own, or all, and count the first two.
 
-    Without a `tab` in the query, list the waiting conversations, or all if there are filters.
+    Without a `tab` in the query, list the waiting conversations, or all if there are filters. A tab that the person
+    does not have redirects to these.
     """
+    query = read_query(session)
+    if (current_request.query_value("tab") or query["tab"]) != query["tab"]:
+        return pages.redirect(f"/{session.workspace_id}/convos{address_of(query)}")
     done, changed = (current_request.query_value(name) or "" for name in ("done", "changed"))
     is_result = done in BULK_ACTIONS and changed.isascii() and changed.isdecimal() and len(changed) < 3
     result: dict[str, Any] = {"done": done, "changed": int(changed)} if is_result else {}
@@ -93,7 +97,6 @@ def show(session: Session, status: int = 200, **result: Any) -> Response:
         searched_until=listed.page.searched_until,
         titles=agents.titles,
         has_more_agents=agents.has_more,
-        states=STATES,
         max_rows=inbox.MAX_ROWS,
         max_exported=inbox.MAX_ROWS * (MAX_PAGES if listed.tab == "all" else 1),
         colleagues=colleagues,
@@ -178,6 +181,7 @@ def row_values(session: Session, listed: ConversationList) -> Document:
         "tabs": _tabs(session),
         "counts": listed.counts,
         "waiting_count": listed.counts["waiting"],
+        "states": STATES,
         "query": listed.query,
         "list_query": listed.address,
         "without": listed.without,

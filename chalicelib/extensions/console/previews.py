@@ -19,16 +19,14 @@ def is_unanswered(record: Document) -> bool:
 
 
 def author(session: Session, record: Document) -> str:
-    """Return the author of a conversation's newest message, or an empty string if the author is unknown.
+    """Return the author of a conversation's newest message, or an empty string for the visitor or an unknown author.
 
-    The author is the first word of the visitor's name, a colleague's name, or "You" or "AI" in the person's language.
-    Metadata contains no author if the conversation has no message or was last changed by an earlier release.
+    The author is a colleague's name, or "You" or "AI" in the person's language. Metadata contains no author if the
+    conversation has no message or was last changed by an earlier release.
     """
     t, sender = guard.texts(session), record.get("lastMessageSender")
-    if not record.get("lastMessage") or not record.get("lastMessageFrom"):
+    if not record.get("lastMessage") or record.get("lastMessageFrom") in (None, HUMAN):
         return ""
-    if record["lastMessageFrom"] == HUMAN:
-        return truncate((display_name(record, "userName").split() or [t("visitor")])[0], _MAX_NAME)
     if not sender:
         return t.named("short", "ai-chatting")
     return t("you") if sender == display_name(session.client, "name")[:_MAX_NAME] else truncate(sender, _MAX_NAME)

@@ -116,7 +116,7 @@ def test_a_search_finds_names_ids_and_messages_of_all_agents(
         path = f"/agents/{AGENTS[place % 3]}/interact/{name}/messages"
         assert workspace_api.post(path, answer).status == 200
     page = signed_in.open("/convos?q=hello from b")  # the newest message is another
-    assert names_in(page) == ["Bea"] and "<em>Bea:</em> <mark>Hello from B</mark>ea" in page.text
+    assert names_in(page) == ["Bea"] and 'class="preview"><mark>Hello from B</mark>ea' in page.text
     assert "All conversations were searched." in page.text and "all messages" in page.text
     assert "data-inbox" not in page.text
     assert pages(signed_in, "/convos?tab=all&q=hello&state=human-chatting") == [[]]
@@ -136,7 +136,7 @@ def test_a_result_shows_the_part_of_the_message_that_matches(signed_in: Browser,
         message = {"messages": [{"from": "human", "item": item}]}
         workspace_api.post(f"/v3/agents/{AGENTS[0]}/convos/Ann-Lift/messages", message)
     page = signed_in.open("/convos?tab=all&q=%3Clift")
-    assert "</em> … rooms are above the bar. Is there a <mark>&lt;LIFT</mark>&gt;?</span>" in page.text
+    assert 'class="preview">… rooms are above the bar. Is there a <mark>&lt;LIFT</mark>&gt;?</span>' in page.text
     assert "Found: 1." in page.text
     page = signed_in.open("/convos?tab=all&q=lift")
     assert "<strong>Ann-<mark>Lift</mark></strong>" in page.text

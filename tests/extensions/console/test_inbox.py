@@ -71,7 +71,9 @@ def test_the_tabs_list_and_count_the_conversations_of_all_agents(
     assert signed_in.open(f"/convos?tab=mine&q={'x' * 201}").status == 400
     operator = Browser(workspace.workspace_id)
     operator.start_session(key=workspace.workspace_key)
-    page = operator.open("/convos?tab=mine")  # an operator is not a client
+    answer = Api().call("GET", f"{operator.home}/convos?tab=mine", None, {"Cookie": operator.cookie})
+    assert (answer.status, answer.headers["location"][-7:]) == (303, "/convos")  # an operator is not a client
+    page = operator.open("/convos?tab=mine")
     assert (names_in(page), tab_counts(page)) == (["Ann", "Cor", "Fay"], ["3"])
 
 
@@ -168,6 +170,29 @@ def test_an_invalid_filter_of_the_list_is_an_error_of_the_conversation(signed_in
     assert signed_in.open("/convos/support/Ann?tab=all&cursor=x").status == 400
 
 
+def test_a_row_of_the_tab_all_shows_the_state(signed_in: Browser, workspace_api: Api, pass_time: PassTime) -> None:
+    def states() -> list[tuple[str, str]]:
+        return re.findall(r'<em class="state ([^"]*)">([^<]*)</em>', signed_in.open("/convos?tab=all").text)
+
+    for name, state in (("Ann", "requested_chat"), ("Bea", "human-chatting"), ("Cor", "ended_chat")):
+        converse(workspace_api, "sales", name, state)
+        pass_time(1)
+    converse(workspace_api, "sales", "Dov", None)
+    converse(workspace_api, "sales", "Eve", "<b>own")
+    expected = [
+        ("", "&lt;b&gt;own"),
+        ("ai-chatting", "AI"),
+        ("ended_chat", "Ended"),
+        ("human-chatting", "Person"),
+        ("requested_chat", "Waiting"),
+    ]
+    assert sorted(states()) == expected
+    pass_time(3_601)
+    page = signed_in.open("/convos?tab=all").text
+    assert sorted(states()) == expected and "Over 1 hour" in page
+    assert 'class="state' not in signed_in.open("/convos?tab=waiting").text
+
+
 def test_a_row_names_the_author_of_the_newest_message(signed_in: Browser, workspace_api: Api) -> None:
     def previews() -> list[str]:
         page = signed_in.open("/convos?tab=all").text
@@ -179,11 +204,11 @@ def test_a_row_names_the_author_of_the_newest_message(signed_in: Browser, worksp
     workspace_api.post("/v3/agents/sales/convos", {"conversation": {"title": "empty"}})
     nameless = state_body("Hello") | {"metadata": {"state": "requested_chat"}}
     workspace_api.post("/agents/support/interact/anonymous/state", nameless)
-    assert previews() == ["Visitor:", "", "Ann:"]
+    assert previews() == ["", "", ""]  # the row already has the visitor's name
     for sender, author in ((None, "AI:"), ("Cas <b> Smit", "Cas &lt;b&gt; Smit:"), ("Bo de Vries", "You:")):
         message = {"from": "bot", "item": {"text": "Hello", **({"sender": sender} if sender else {})}}
         workspace_api.post("/v3/agents/sales/convos/Ann/messages", {"messages": [message]})
-        assert previews() == ["Visitor:", "", author]
+        assert previews() == ["", "", author]
 
 
 def test_the_list_beside_a_transcript_names_several_agents(signed_in: Browser, workspace_api: Api) -> None:
