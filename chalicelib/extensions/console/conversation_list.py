@@ -27,13 +27,17 @@ _FILTERS = ("agent", "from", "to", "state", "tag", "origin", "assignedTo", "q", 
 
 
 class ConversationList(NamedTuple):
-    """The page of a tab that a query describes, and the numbers at the tabs. `agents` is None unless it was needed."""
+    """The page of a tab that a query describes, and the numbers at the tabs. `agents` is None unless it was needed.
+
+    `waiting` contains the waiting conversations that satisfy the query, the longest wait first.
+    """
 
     query: dict[str, Any]
     tab: str
     counts: dict[str, str]
     page: ConversationPage
     agents: VisibleAgents | None
+    waiting: list[Document]
 
     @property
     def is_filtered(self) -> bool:
@@ -147,10 +151,11 @@ def _read(session: Session, query: dict[str, Any], conditions: Filters) -> Conve
     tab = query["tab"]
     waiting = inbox.read(session, conditions, query["agent"] or None)
     if tab != "all":
-        return ConversationList(query, tab, waiting.counts, ConversationPage(waiting.conversations[tab]), None)
+        page = ConversationPage(waiting.conversations[tab])
+        return ConversationList(query, tab, waiting.counts, page, None, waiting.conversations["waiting"])
     agents = overview.visible_agents(session)
     page = _page_of_all(session, agents, query, conditions, query["cursor"] or None)
-    return ConversationList(query, tab, waiting.counts, page, agents)
+    return ConversationList(query, tab, waiting.counts, page, agents, waiting.conversations["waiting"])
 
 
 def read_first(session: Session) -> list[Document]:

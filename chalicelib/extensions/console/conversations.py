@@ -73,6 +73,7 @@ def _page(
         variables=_variables(values["meta"]),
         others=_others(values["meta"]),
         taken_by=_taken_by(values["meta"], dict(colleagues)),
+        next_waiting=_next_waiting(listed.waiting, (agent_id, convo_id)),
         titles=conversation_list.titles_beside(session, listed),
         is_beside=True,
         is_search_left_out=conversation_list.leaves_search_out(listed.query),
@@ -101,6 +102,17 @@ def _taken_by(metadata: Document, colleagues: dict[str, str]) -> str | None:
     """Return the name of the colleague who is chatting, or None if the name is unknown."""
     with_person = metadata.get("state") == conversations.WITH_PERSON
     return colleagues.get(metadata.get("chatAssignedTo") or "") if with_person else None
+
+
+def _next_waiting(waiting: list[Document], here: tuple[str, str]) -> Document | None:
+    """Return the conversation after this one in the list of waiting conversations, which ends at its beginning.
+
+    `here` contains the agent id and the conversation id. Return None if no other conversation waits.
+    """
+    keys = [(record["agentId"], record["ID"]) for record in waiting]
+    start = keys.index(here) + 1 if here in keys else 0
+    order = [*range(start, len(keys)), *range(start)]
+    return next((waiting[place] for place in order if keys[place] != here), None)
 
 
 def _variables(metadata: Document) -> list[tuple[str, str]]:
@@ -152,6 +164,7 @@ def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
         "messages": messages,
         "events": event_lines.by_position(events, messages, is_first=not earlier, is_last=not before),
         "earlier": earlier,
+        "waiting_since": inbox.waiting_since(row, metadata),
         "agent": display_name(agent, "title") or agent_id,
         # The position and version from which the page's script continues. An earlier page is not updated.
         "after": None if before else transcript.end_position(row),

@@ -76,8 +76,17 @@ def record_of(row: ConversationRow) -> Document:
     """
     agent_id, conversation_id = split_key(row.agent)[1], split_key(row.conversation)[2]
     record = {**store.read_metadata(row), "ID": conversation_id, "agentId": agent_id}
-    waits = row.activity is not None and record.get("state") == WAITING
-    return {**record, "waitingSince": int(row.activity.partition(".")[0])} if waits else record
+    since = waiting_since(row, record)
+    return record if since is None else {**record, "waitingSince": since}
+
+
+def waiting_since(row: ConversationRow, metadata: Document) -> int | None:
+    """Return the Unix time at which a conversation began to wait for a person, or None if it does not wait.
+
+    The time is unknown for rows of the index by creation time.
+    """
+    waits = row.activity is not None and metadata.get("state") == WAITING
+    return int(row.activity.partition(".")[0]) if waits else None
 
 
 def _tabs(session: Session, record: Document) -> list[str]:

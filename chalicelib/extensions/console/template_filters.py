@@ -89,6 +89,17 @@ def linked(text: str) -> "Markup":
     return Markup("".join((*parts, escape(text[start:]))))  # noqa: S704  # every part is escaped
 
 
+def page_link(text: str) -> "Markup":
+    """Return a text as HTML. A web address without other words is a link with its path, or with its host."""
+    from markupsafe import Markup
+
+    if not _ADDRESS.fullmatch(text):
+        return linked(text)
+    host, _, path = text.partition("://")[2].partition("/")
+    link_tag = '<a href="{0}" rel="noreferrer noopener" target="_blank"><span class="path" title="{0}">{1}</span></a>'
+    return Markup(link_tag).format(text, f"/{path}" if path else host)  # noqa: S704  # `format` escapes the values
+
+
 def initials(name: str) -> str:
     """Return the first characters of a name's first and last words, in upper case."""
     words = [word for word in name.split() if word[0].isalnum()]
@@ -252,6 +263,6 @@ def size(text: str) -> int:
 
 _FILTERS = (
     *(day, hour, moment, seconds_of, iso, number, duration, figure, mark, short, change, indented_json, display_name),
-    *(agent_title, initials, link_name, linked, short_id, unix_seconds),
+    *(agent_title, initials, link_name, linked, page_link, short_id, unix_seconds),
 )
 FILTERS = {function.__name__: function for function in _FILTERS}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib import clock
 from chalicelib.extensions.console import bubbles, colleagues, inbox, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
@@ -399,3 +400,46 @@ def test_who_has_a_name_that_shows_nothing_is_called_otherwise(
     assert "<h1>ann@example.com</h1>" in signed_in.open(CONVO).text
     assert '/agents/support">support</a>' in signed_in.open("/agents").text
     assert "<span>No name</span></a></th>" in signed_in.open("/leads").text
+
+
+def test_an_open_conversation_shows_its_wait_and_the_next_that_waits(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    def read(convo_id: str) -> tuple[list[str], list[tuple[str, str]], bool]:
+        page = signed_in.open(f"/convos/support/{convo_id}").text
+        following = re.findall(r'<a class="next" href="[^"]*/convos/support/([^"]*)">Next waiting: ([^ ]*) ', page)
+        waits = re.findall(r'class="waited"><time datetime="([^"]*)"', page)
+        return waits, following, "No person yet</option>" in page
+
+    assert read("ann")[1:] == ([], True)
+    since = []
+    for convo_id, name in (("bea", "<b>Bea"), ("cor", "Cor")):
+        pass_time(60)
+        since.append(clock.iso(clock.seconds()))
+        body = {"metadata": {"userName": name, "state": "requested_chat"}}
+        assert workspace_api.post(f"/agents/support/interact/{convo_id}/state", body).status == 200
+    workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": {"state": "ai-chatting"}})
+    assert read("ann") == ([], [("bea", "&lt;b&gt;Bea")], False)
+    assert read("bea") == (since[:1], [("cor", "Cor")], True)
+    assert read("cor") == (since[1:], [("bea", "&lt;b&gt;Bea")], True)
+
+
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        ("https://x.test/rooms?id=1&b", "/rooms?id=1&amp;b"),
+        ("https://x.test/", "x.test"),
+        ("http://x.test", "x.test"),
+        ("see https://x.test/a", None),
+        ('https://x.test/"<b>', None),
+    ],
+)
+def test_a_variable_that_is_an_address_shows_its_path(
+    page: str, shown: str | None, signed_in: Browser, workspace_api: Api
+) -> None:
+    workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": {"labels": {"page": page}}})
+    text = signed_in.open(CONVO).text
+    address = html.escape(page)
+    assert "<b>" not in text
+    paths = re.findall(r'<span class="path" title="([^"]*)">([^<]*)</span></a>', text)
+    assert paths == ([(address, shown)] if shown else [])

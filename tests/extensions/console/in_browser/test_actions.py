@@ -75,7 +75,7 @@ def test_a_person_filters_reads_and_acts(person: Person, run: Run) -> None:
     person.sees("With a person")
     found = ask(run, "GET", "/v3/agents/support/convos/ann")["data"]
     assert (found["tags"], found["chatAssignedTo"]) == (["refund", "urgent"], "cas")
-    person.press("Pass back to the AI")
+    person.press("Pass to the AI")
     person.sees("With the AI")
     person.find(".menu summary").click()
     person.press("End conversation")

@@ -157,7 +157,7 @@ def test_a_draft_stays_until_it_is_sent_or_the_person_signs_out(person: Person, 
     person.open("/overview")
     person.open(LIVE)
     assert draft(person) == "half a reply"
-    person.press("Pass back to the AI")
+    person.press("Pass to the AI")
     assert (draft(person), person.read("#text", "defaultValue")) == ("half a reply", "")
     person.find("#text").send_keys(Keys.CONTROL, Keys.ENTER)
     person.sees("Bo de Vries took over")
