@@ -11,7 +11,7 @@ from chalicelib.conversations import listing, transcript
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import bubbles, calls, conversation_list, event_lines, guard, inbox, pages
+from chalicelib.extensions.console import bubbles, calls, conversation_list, erasures, event_lines, guard, inbox, pages
 from chalicelib.extensions.console import conversation_actions as actions
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.colleagues import list_colleagues
@@ -72,6 +72,7 @@ def _page(
         may_change=partial(actions.may_change, session),
         variables=_variables(values["meta"]),
         others=_others(values["meta"]),
+        erasure=erasures.address_of(session, _visitor(values["meta"])),
         taken_by=_taken_by(values["meta"], dict(colleagues)),
         next_waiting=_next_waiting(listed.waiting, (agent_id, convo_id)),
         titles=conversation_list.titles_beside(session, listed),
@@ -131,14 +132,19 @@ def _others(metadata: Document) -> str | None:
     No index contains visitors. The list compares the metadata of up to 500 conversations, and searches the messages
     only for a visitor whose name alone is known.
     """
-    values = {name: metadata.get(member) for name, member in inbox.VISITOR.items()}
-    if values["userID"] == metadata["ID"]:  # the default of a conversation without a visitor's id
-        del values["userID"]
-    values["q"] = display_name(metadata, "userName")
+    values = {**_visitor(metadata), "q": display_name(metadata, "userName")}
     known = {
         name: value for name, value in values.items() if isinstance(value, str) and 0 < len(value) <= inbox.MAX_FILTER
     }
     return query_string({"tab": "all", "agent": metadata["agentId"], **dict([*known.items()][:1])}) if known else None
+
+
+def _visitor(metadata: Document) -> Document:
+    """Return the members that identify the visitor, by the name of their filter."""
+    values = {name: metadata.get(member) for name, member in inbox.VISITOR.items()}
+    if values["userID"] == metadata["ID"]:  # the default of a conversation without a visitor's id
+        del values["userID"]
+    return values
 
 
 def _fits(tags: list[str]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, fields, guard, leads, pages, settings
+from chalicelib.extensions.console import calls, erasures, fields, guard, leads, pages, settings
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
@@ -96,4 +96,5 @@ def _page(
         values=values,
         left_out=left_out,
         conversation=leads.conversation_of(lead),
+        erasure=erasures.address_of(session, {name: lead.get(name) for name in ("userID", "email", "phone")}),
     )

@@ -83,7 +83,8 @@ def test_no_page_makes_tags_of_hostile_texts(world: World) -> None:
 
 
 QUERY = ("q", "tag", "state", "agent", "origin", "from", "to", "by", "tz", "days", "interval", "status", "cursor",
-         "tokens", "before", "saved", "created", "starred", "inbox", "tab", "page", "kind", "id")  # fmt: skip
+         "tokens", "before", "saved", "created", "starred", "inbox", "tab", "page", "kind", "id",
+         "userID", "email", "phone")  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tests import extensions
 from tests.api import Api
 from tests.conftest import PassTime, StopClock
 from tests.extensions.console.browser import Browser
-from tests.extensions.console.conftest import HOSTILE
+from tests.extensions.console.conftest import HOSTILE, PASSWORD
 from tests.followers import follow
 from tests.queues.messages import take
 from tests.webhooks.pipeline import Stream
@@ -209,3 +209,29 @@ def test_an_invalid_workspace_is_shown_again(name: str, days: str, field: str, o
     path = "/settings/workspace"
     page = operator.submit(operator.open(path), path, {"name": name, "retentionDays": days})
     assert (page.status, f'id="wrong-{field}"' in page.text) == (400, True)
+
+
+def test_pages_of_a_visitor_lead_to_the_form_with_the_values(operator: Browser, workspace_api: Api) -> None:
+    def links(browser: Browser, path: str) -> list[str]:
+        address = r'href="/console/[^/]*(/settings/erasures[^"]*)"><svg.*?</svg>Erase this visitor<'
+        return [html.unescape(link) for link in re.findall(address, browser.open(path).text)]
+
+    metadata = {"userEmail": "a'&<b>@a.test", "userPhone": "+31 6", "userName": "Ann"}
+    workspace_api.post("/agents/support/interact/ann/state", {"metadata": metadata})
+    workspace_api.post("/agents/support/interact/eve/state", {"metadata": {"userName": "Eve", "userEmail": "x" * 201}})
+    lead = {"agentId": "support", "userID": "ann-1", "email": "ann@a.test"}
+    lead_id = workspace_api.post("/v3/leads", {"lead": lead}).data["id"]
+    (of_conversation,) = links(operator, "/convos/support/ann")
+    (of_lead,) = links(operator, f"/leads/support/{lead_id}")
+    for link, values in (
+        (of_conversation, ["", "a&#39;&amp;&lt;b&gt;@a.test", "+31 6"]),
+        (of_lead, ["ann-1", "ann@a.test", ""]),
+        (f"/settings/erasures?userID={'x' * 201}&phone=1", ["", "", "1"]),
+    ):
+        page = operator.open(link).text
+        assert re.findall(r'<input id="(?:userID|email|phone)"[^>]* value="([^"]*)"', page) == values
+    assert links(operator, "/convos/support/eve") == []
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    client = operator.another()
+    client.start_session(email="bo@acme.test", password=PASSWORD)
+    assert links(client, "/convos/support/ann") == links(client, f"/leads/support/{lead_id}") == []
