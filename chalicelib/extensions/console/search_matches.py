@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 _MAX_SNIPPET = 300  # characters
-_MAX_BEFORE = 40  # characters before the match
+_MAX_BEFORE = 20  # characters before the match, so that two short lines on a phone contain it
 
 
 def snippet(text: str, query: str) -> str:

@@ -75,7 +75,7 @@ def test_a_page_with_filters_examines_a_part_and_continues(
     assert [len(one) for one in pages(signed_in, "/convos?state=ended_chat")] == [3, 3, 3, 1]
     assert names_on_all(signed_in, "/convos?state=ended_chat") == ended
     assert pages(signed_in, "/convos?tag=refund") == [[]] * 4
-    assert "that began after <time" in signed_in.open("/convos?tag=refund").text
+    assert "found since <time" in signed_in.open("/convos?tag=refund").text
     assert "Search older entries" in signed_in.open("/convos?tag=refund").text
 
 
@@ -123,7 +123,7 @@ def test_a_search_finds_names_ids_and_messages_of_all_agents(
     assert pages(signed_in, "/convos?q=hello") == pages(signed_in, "/convos?q=soon") == [["Dov", "Cor", "Bea", "Ann"]]
     monkeypatch.setattr(search, "MAX_EXAMINED", 1)  # the search of the agent with two conversations ends early
     assert pages(signed_in, "/convos?q=hello from") == [["Dov"], ["Cor", "Bea", "Ann"]]
-    assert "that began after <time" in signed_in.open("/convos?q=hello from").text
+    assert "found since <time" in signed_in.open("/convos?q=hello from").text
     monkeypatch.setattr(all_conversations, "MAX_SEARCHED", 3)
     assert names_on_all(signed_in, "/convos?q=hello from") == ["Dov", "Cor", "Bea", "Ann"]
 
@@ -137,7 +137,7 @@ def test_a_result_shows_the_part_of_the_message_that_matches(signed_in: Browser,
         workspace_api.post(f"/v3/agents/{AGENTS[0]}/convos/Ann-Lift/messages", message)
     page = signed_in.open("/convos?tab=all&q=%3Clift")
     assert 'class="preview">… rooms are above the bar. Is there a <mark>&lt;LIFT</mark>&gt;?</span>' in page.text
-    assert "Found: 1." in page.text
+    assert "1 found." in page.text
     page = signed_in.open("/convos?tab=all&q=lift")
     assert "<strong>Ann-<mark>Lift</mark></strong>" in page.text
     assert "<mark>" not in signed_in.open(f"/convos/{AGENTS[0]}/Ann-Lift?tab=all&q=lift").text
