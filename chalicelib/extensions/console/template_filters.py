@@ -23,6 +23,9 @@ _MILLISECONDS = 10**11
 # A web address in a text, without the punctuation that follows it. At most 50 addresses per text become links.
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`]{0,2000}[^\s<>\"'`.,:;!?)\]}]")
 _MAX_LINKS = 50
+# An email address and a phone number that a page may link to. Neither contains a character with a meaning in a link.
+_EMAIL = re.compile(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}")
+_PHONE = re.compile(r"\+?[0-9][0-9 ()./-]{2,30}")
 _MAX_NAME = 200
 # The maximum length of an id in a list, and the length of each end of a longer id, in characters.
 _MAX_ID, _ID_PART = 16, 6
@@ -168,6 +171,13 @@ def link(value: Any) -> str:
     return text if text.startswith(("https://", "http://")) else ""
 
 
+def contact_link(text: str) -> str:
+    """Return the `mailto:` or `tel:` address of an email address or phone number, otherwise an empty string."""
+    if _EMAIL.fullmatch(text):
+        return f"mailto:{text}"
+    return f"tel:{re.sub('[^+0-9]', '', text)}" if _PHONE.fullmatch(text) else ""
+
+
 def link_name(address: str) -> str:
     """Return the file name of a web address, or its host if the address has no file name."""
     host, _, path = address.partition("://")[2].partition("?")[0].partition("#")[0].partition("/")
@@ -263,6 +273,6 @@ def size(text: str) -> int:
 
 _FILTERS = (
     *(day, hour, moment, seconds_of, iso, number, duration, figure, mark, short, change, indented_json, display_name),
-    *(agent_title, initials, link_name, linked, page_link, short_id, unix_seconds),
+    *(agent_title, initials, contact_link, link_name, linked, page_link, short_id, unix_seconds),
 )
 FILTERS = {function.__name__: function for function in _FILTERS}

@@ -84,3 +84,23 @@ def test_a_lead_leads_to_its_conversation(bo: Browser, workspace_api: Api) -> No
         assert "&to=1" in path
         assert "/convos/support/ann" in bo.open(path).text
     assert link() == ""
+
+
+@pytest.mark.parametrize(
+    ("member", "text", "address"),
+    [
+        ("email", "ann+1@mail.a.test", "mailto:ann+1@mail.a.test"),
+        ("email", "ann@a.test?bcc=eve@b.test", None),
+        ("email", "ann", None),
+        ("phone", "+31 (0)6 12-34", "tel:+31061234"),
+        ("phone", "12;ext=3", None),
+        ("phone", HOSTILE, None),
+    ],
+)
+def test_a_lead_links_an_email_and_a_phone_number(
+    member: str, text: str, address: str | None, bo: Browser, workspace_api: Api
+) -> None:
+    lead = workspace_api.post("/v3/leads", {"lead": {"agentId": "support", member: text}}).data
+    page = bo.open(f"/leads/support/{lead['id']}").text
+    assert re.findall(r'<a href="((?:mailto|tel):[^"]*)">([^<]*)</a>', page) == ([(address, text)] if address else [])
+    assert "<img" not in page and "<dl" in page
