@@ -22,6 +22,7 @@ from chalicelib.storage import Document
 STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 # The template variables for the result of a form: the action, the number of changed conversations, and the failures.
 _NO_RESULT: dict[str, Any] = {"done": None, "changed": 0, "problem": None, "failures": {}, "chosen": set()}
+_MAX_TAGS = 50  # the maximum number of tags that the filter suggests
 MAX_PAGES = 10  # the maximum number of pages in a file
 _FILTERS = ("agent", "from", "to", "state", "tag", "origin", "assignedTo", "q", *inbox.VISITOR)
 
@@ -106,6 +107,7 @@ def show(session: Session, status: int = 200, **result: Any) -> Response:
         colleagues=colleagues,
         has_more_colleagues=has_more,
         is_beside=False,
+        known_tags=_known_tags(listed.page.conversations),
         is_search_left_out=False,
         **{**_NO_RESULT, **result},
         **row_values(session, listed),
@@ -198,6 +200,12 @@ def row_values(session: Session, listed: ConversationList) -> Document:
         "is_filtered": listed.is_filtered,
         "list_version": listed.version,
     }
+
+
+def _known_tags(conversations: list[Document]) -> list[str]:
+    """Return the different tags of the conversations that fit into the filter, at most 50 in alphabetical order."""
+    tags = {tag for record in conversations for tag in record.get("tags") or () if len(tag) <= inbox.MAX_FILTER}
+    return sorted(tags)[:_MAX_TAGS]
 
 
 def titles_beside(session: Session, listed: ConversationList) -> dict[str, str]:

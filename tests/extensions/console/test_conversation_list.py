@@ -221,6 +221,19 @@ def test_a_row_shows_two_tags(signed_in: Browser, workspace_api: Api) -> None:
     assert listed == ["&lt;b&gt;dog", f"{'x' * 37}..."]
 
 
+def test_the_filter_suggests_the_tags_in_the_list(signed_in: Browser, workspace_api: Api) -> None:
+    def suggested(path: str) -> list[str]:
+        options = re.findall(r'<datalist id="known-tags">(.*?)</datalist>', signed_in.open(path).text)
+        return re.findall(r'<option value="([^"]*)"', *options) if options else []
+
+    assert suggested("/convos") == []
+    for name, tags in (("Ann", ["dog", "x" * 201]), ("Bea", ["<b>cat", "dog"])):
+        converse(workspace_api, AGENTS[0], name, "requested_chat")
+        workspace_api.patch(f"/v3/agents/{AGENTS[0]}/convos/{name}", {"conversation": {"tags": tags}})
+    assert suggested("/convos") == suggested("/convos?tab=all") == ["&lt;b&gt;cat", "dog"]
+    assert suggested("/convos?tag=other") == suggested(f"/convos/{AGENTS[0]}/Ann") == []
+
+
 def test_an_empty_list_names_the_next_action(signed_in: Browser, workspace_api: Api) -> None:
     for path, action in (
         ("/convos", "All conversations"),
