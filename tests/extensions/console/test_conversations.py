@@ -425,7 +425,7 @@ def test_an_open_conversation_shows_its_wait_and_the_next_that_waits(
 
 
 @pytest.mark.parametrize(
-    ("page", "shown"),
+    ("page", "label"),
     [
         ("https://x.test/rooms?id=1&b", "/rooms?id=1&amp;b"),
         ("https://x.test/", "x.test"),
@@ -435,11 +435,11 @@ def test_an_open_conversation_shows_its_wait_and_the_next_that_waits(
     ],
 )
 def test_a_variable_that_is_an_address_shows_its_path(
-    page: str, shown: str | None, signed_in: Browser, workspace_api: Api
+    page: str, label: str | None, signed_in: Browser, workspace_api: Api
 ) -> None:
     workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": {"labels": {"page": page}}})
     text = signed_in.open(CONVO).text
     address = html.escape(page)
     assert "<b>" not in text
     paths = re.findall(r'<span class="path" title="([^"]*)">([^<]*)</span></a>', text)
-    assert paths == ([(address, shown)] if shown else [])
+    assert paths == ([(address, label)] if label else [])
