@@ -178,7 +178,7 @@ def test_days_have_their_own_date_where_they_begin_at_the_nearest_hour(zone: str
     assert f"1 Feb – 3 Feb, {zone}" in page
     # In summer, Lord Howe Island is exactly 11 hours ahead of UTC.
     assert ("nearest to midnight" in page) == (zone not in ("UTC", "Australia/Lord_Howe"))
-    assert [day for day in ("31 Jan", "1 Feb", "2 Feb", "3 Feb", "4 Feb") if f'"row">{day}<' in page] == [
+    assert [day for day in ("31 Jan", "1 Feb", "2 Feb", "3 Feb", "4 Feb") if f"<tr><th>{day}<" in page] == [
         "1 Feb", "2 Feb", "3 Feb",
     ]  # fmt: skip
 
@@ -302,7 +302,7 @@ def test_analytics_of_most_intervals_stay_small(workspace: NewWorkspace, workspa
         with storage.unit_of_work():
             storage.put(row)
     page = _operator(workspace).open(f"/analytics?interval=hour&from={day_before(15)}&to={day_before(0)}")
-    assert (page.status, page.text.count('<tr><th scope="row">') >= 16 * 24) == (200, True)
+    assert (page.status, page.text.count("<tr><th>") >= 16 * 24) == (200, True)
     assert len(page.text.encode()) < 200_000
 
 
