@@ -48,6 +48,8 @@ def filters_from_request() -> Filters:
 def read(session: Session, conditions: Filters = _ANY, agent_id: str | None = None) -> Inbox:
     """Return the visible agents' inbox. The conditions and the agent limit the lists, but not the counts.
 
+    Among the person's own conversations, those that wait come first.
+
     This costs one request per 100 inbox entries, up to 1,000 entries.
     """
     conversations: dict[str, list[Document]] = {"waiting": [], "mine": []}
@@ -59,6 +61,7 @@ def read(session: Session, conditions: Filters = _ANY, agent_id: str | None = No
                 counts[tab] += 1
                 if agent_id in (None, record["agentId"]) and conditions.match(row, record):
                     conversations[tab].append(record)
+    conversations["mine"].sort(key=lambda record: record.get("state") != WAITING)
     shown = {tab: records[:MAX_ROWS] for tab, records in conversations.items()}
     return Inbox(shown, {tab: _count_text(count, has_more) for tab, count in counts.items()})
 

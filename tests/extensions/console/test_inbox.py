@@ -58,7 +58,7 @@ def test_the_tabs_list_and_count_the_conversations_of_all_agents(
         converse(workspace_api, agent_id, name, state, assignee)
     for tab, names in (
         ("waiting", ["Ann", "Cor"]),
-        ("mine", ["Bea", "Cor"]),
+        ("mine", ["Cor", "Bea"]),
         ("all", ["Eve", "Dov", "Cor", "Bea", "Ann"]),
     ):
         page = signed_in.open(f"/convos?tab={tab}")
