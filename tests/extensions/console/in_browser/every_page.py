@@ -38,6 +38,13 @@ _MESSAGES: list[Any] = [
     {"from": "human", "item": {"text": "Can I talk to a person about the dog?"}},
 ]
 
+# Organisations beside the demonstration's, with an agent's title and description, and people.
+_NEIGHBOURS = (
+    ("Canal Museum", "Museum guide", "Opening hours, tickets and tours.", ("Amir Benali", "Julia Stern")),
+    ("Northern Ferries", "Ferry desk", "Timetables, delays and refunds.", ("Elin Dahl", "Tom Archer", "Rosa Lind")),
+    ("Market Hall", "Stall finder", "Shops, opening hours and parking.", ("Pim de Groot",)),
+)
+
 
 class Page(NamedTuple):
     """A page's address within the workspace, and the name of its pictures."""
@@ -138,8 +145,10 @@ def demonstrate(run: Run) -> None:
 
 
 def fill(run: Run, receiver: str) -> None:
-    """Add `make demo` data, a conversation with an image and choices, versions, tokens, and webhook deliveries."""
+    """Add `make demo` data, neighbours, a conversation with an image, versions, tokens, and webhook deliveries."""
     demonstrate(run)
+    for neighbour in _NEIGHBOURS:
+        _add_organisation(run, *neighbour)
     metadata = {"userName": "Iris de Boer", "userEmail": "iris@acme.example", "userBrowser": "Safari"}
     captured = {"country": "NL", "page": "https://harbour.example.com/rooms"}
     state = {"state": "requested_chat", "tags": ["dog", "booking"]}
@@ -159,6 +168,17 @@ def fill(run: Run, receiver: str) -> None:
     for _ in range(3):
         ask(run, "POST", f"/v3/webhooks/{made['id']}/test")
     time.sleep(_SECONDS_TO_DELIVER)
+
+
+def _add_organisation(run: Run, name: str, title: str, description: str, people: Iterable[str]) -> None:
+    """Add an organisation with an agent and people, without conversations."""
+    word = name.split()[0].lower()
+    ask(run, "POST", f"/v2/agents/{word}-agent", {"agentPlatform": "vg", "title": title, "description": description})
+    ask(run, "POST", f"/v2/orgs/{word}", {"name": name, "widgetIDs": [f"{word}-agent"]})
+    for person in people:
+        first = person.split()[0].lower()
+        body = {"name": person, "email": f"{first}@{word}.example", "orgId": word}
+        ask(run, "POST", f"/v2/clients/{word}-{first}", body)
 
 
 def _name(path: str) -> str:

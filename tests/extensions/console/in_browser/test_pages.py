@@ -261,6 +261,18 @@ def test_nothing_is_too_wide_with_the_navigation_at_the_top(stranger: Person) ->
         check(stranger, "light")
 
 
+def test_texts_for_screen_readers_stay_out_of_sight_in_the_third_column(person: Person) -> None:
+    person.open("/agents")
+    person.driver.execute_script(
+        "const card = document.querySelector('.agents > li');card.after(card.cloneNode(true), card.cloneNode(true))"
+    )
+    in_sight = (
+        "return [...document.querySelectorAll('.unseen')].filter(one => one.getBoundingClientRect().right > 0).length"
+    )
+    assert person.driver.execute_script("return document.querySelectorAll('.agents .unseen').length") > 2
+    assert person.driver.execute_script(in_sight) == 0
+
+
 def check_page(path: str, person: Person) -> None:
     """Fail if a page violates a rule of `check` in either scheme, contains unescaped text, or is too wide."""
     for scheme in ("light", "dark"):
