@@ -8,7 +8,7 @@ from chalice.app import Response
 
 from chalicelib import storage
 from chalicelib.clients import store as clients
-from chalicelib.extensions.console import guard, pages, session_store, sessions
+from chalicelib.extensions.console import guard, pages, session_store
 from chalicelib.extensions.console.notifications import mail_settings
 from chalicelib.workspaces import store as workspaces
 
@@ -29,7 +29,7 @@ def request_link(workspace: str) -> Response:
         email = guard.form().get("email", "")
         (row,) = storage.find_many([workspaces.key(workspace)])
         if row is not None and mail_settings.are_complete():
-            session_store.count_link_request(workspace, email, sessions.network_of(guard.address()))
+            session_store.count_link_request(workspace, email, session_store.network_of(guard.address()))
             _send(workspace, email)
         return _page(workspace, is_done=True)
 

@@ -120,7 +120,7 @@ def with_error_page(
     except errors.ApiError as error:
         message, status = _missing(error, language) or sentence(error, language), error.STATUS_CODE
         back = page if session and page in session.pages else session.first_page if session else ""
-        return pages.page("error.html", language, status, session=session, message=message, back=back, current="")
+        return pages.page("error.html", language, status, session=session, message=message, back=back, current=page)
 
 
 def form(max_bytes: int = _MAX_SENT) -> dict[str, str]:

@@ -13,6 +13,7 @@ suspended and deleted with them. The records that it depends on are read again a
 import hashlib
 import hmac
 from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import quote, unquote
 
 from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
@@ -112,6 +113,17 @@ def viewed_client(token: str, text: str) -> str | None:
     client_id = unquote(text.partition(".")[2])
     is_valid = client_id and hmac.compare_digest(view_token(token, client_id).encode(), text.encode())
     return client_id if is_valid else None
+
+
+def network_of(address: str) -> str:
+    """Return the network of a customer's IP address, which is a whole /64 for IPv6."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(parsed, IPv4Address):
+        return str(parsed)
+    return str(parsed.ipv4_mapped or IPv6Address(int(parsed) >> 64 << 64))
 
 
 def count_attempt(workspace_id: str, email: str, address: str) -> None:

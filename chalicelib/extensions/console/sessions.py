@@ -7,8 +7,7 @@ client was deleted or has a new email or password, or if its workspace key was r
 import hmac
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
-from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chalice.app import Request
 
@@ -49,6 +48,7 @@ class Session(NamedTuple):
     client: Document
     organisation: Document
     viewed_client_id: str | None = None
+    workspace_name: str = ""  # for operators only
 
     @property
     def workspace_id(self) -> str:
@@ -142,7 +142,7 @@ def sign_in(workspace_id: str, fields: Mapping[str, str], address: str, user_age
     `address` is the browser's IP address. If the workspace does not exist, write nothing. Raise WrongSignIn,
     TooManyAttempts and WorkspaceSuspended.
     """
-    network, email = network_of(address), fields.get("email", "")
+    network, email = session_store.network_of(address), fields.get("email", "")
     failures, workspace, claim = storage.find_many(
         [session_store.failures_key(network), workspaces.key(workspace_id), clients.email_key(workspace_id, email)]
     )
@@ -209,7 +209,7 @@ def stage_sign_out(row: clients.ClientRow) -> None:
 
 def check_password(workspace_id: str, client: Document, password: str, address: str) -> bool:
     """Return whether this is the client's password. Count the attempt like a sign-in. Raise TooManyAttempts."""
-    network = network_of(address)
+    network = session_store.network_of(address)
     (failures,) = storage.find_many([session_store.failures_key(network)])
     session_store.check_failures(failures)
     session_store.count_attempt(workspace_id, client.get("email") or "", network)
@@ -244,9 +244,7 @@ def _read(token_hash: str, token: str) -> Session | None:
     if row is None or row.kind != tokens.SESSION or row.suspended:
         return None
     if row.client_id is None:
-        issuer: Any = store.find_active(row.issuer or "")
-        is_valid = issuer and issuer.credential_id == row.issuer_id and not issuer.suspended
-        return Session(row, token, {}, {}) if is_valid else None
+        return _read_of_operator(row, token)
     client = clients.find(row.workspace, row.client_id)
     document = client.open() if client else {}
     session = Session(row, token, document, {})
@@ -255,21 +253,20 @@ def _read(token_hash: str, token: str) -> Session | None:
     return session._replace(organisation=session_store.organisation_of(row.workspace, document))
 
 
+def _read_of_operator(row: CredentialRow, token: str) -> Session | None:
+    """Return a workspace key's session with the workspace's name, or None if the key is invalid."""
+    keys = [storage.Key(CredentialRow, row.issuer or ""), workspaces.key(row.workspace)._replace(consistent=False)]
+    key, workspace = storage.find_many(keys)
+    if key is None or not key.is_active or key.credential_id != row.issuer_id or key.suspended:
+        return None
+    name = display_name(workspace.open(), "name") if workspace else ""
+    return Session(row, token, {}, {}, workspace_name=name)
+
+
 def is_valid_for(session: Session, client: clients.ClientRow, document: Document) -> bool:
     """Return whether a client's session is valid for the stored client, which `document` contains."""
     proof = session_store.proof(session.token, session_store.sign_in_data(client, document))
     return not document.get("disabled") and hmac.compare_digest(proof, session.row.proof or "")
-
-
-def network_of(address: str) -> str:
-    """Return the network of a customer's IP address, which is a whole /64 for IPv6."""
-    try:
-        parsed = ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(parsed, IPv4Address):
-        return str(parsed)
-    return str(parsed.ipv4_mapped or IPv6Address(int(parsed) >> 64 << 64))
 
 
 def _as_viewed(request: Request, session: Session) -> Session:

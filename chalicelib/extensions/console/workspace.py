@@ -6,7 +6,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, fields, guard, pages, rights, settings
+from chalicelib.extensions.console import calls, fields, guard, pages, rights, sessions, settings
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import NUMBER, TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
@@ -36,6 +36,7 @@ def save_workspace(session: Session) -> Response:
 
     def save() -> Response:
         commit_now(lambda: _save(session, workspace, fields.change(_FIELDS, workspace, values), tag, sent))
+        sessions.clear_cache()  # every page shows the workspace's name
         return pages.saved(session.workspace_id, "/settings/workspace", "true")
 
     show = partial(_page, session, workspace, tag, values)

@@ -46,7 +46,7 @@ def fail(workspace: NewWorkspace, count: int, address: str = ADDRESS, first: int
 
 def store_failures(count: int, address: str = ADDRESS) -> None:
     """Store an address's counter as if this number of attempts had failed."""
-    row = session_store._failures(sessions.network_of(address))
+    row = session_store._failures(session_store.network_of(address))
     row.tried = count
     put_now(row)
 
@@ -121,7 +121,7 @@ def test_the_network_of_an_address() -> None:
         "": "",
         "unknown": "unknown",
     }
-    assert {address: sessions.network_of(address) for address in networks} == networks
+    assert {address: session_store.network_of(address) for address in networks} == networks
 
 
 def test_only_failures_count_for_an_address(workspace: NewWorkspace, workspace_api: Api) -> None:

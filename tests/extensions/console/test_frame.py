@@ -1,0 +1,33 @@
+"""The frame around each page: the name of the workspace or organisation, and the navigation."""
+
+import re
+
+from tests.api import Api
+from tests.extensions.console.browser import Browser
+
+
+def place(text: str) -> str:
+    """Return the name above a page's navigation, with the text below it."""
+    (name,) = re.findall(r'<p class="organisation">.*?<span>(.*?)</span>', text)
+    return str(re.sub("<[^>]*>", " ", name)).strip()
+
+
+def test_operators_see_the_name_of_the_workspace(operator: Browser, workspace_api: Api) -> None:
+    workspace_api.patch("/v3/workspace", {"workspace": {"name": "Acme <b>Support</b>"}})
+    page = operator.open("/settings/workspace")
+    assert place(page.text) == "Acme &lt;b&gt;Support&lt;/b&gt; Workspace"
+    assert place(operator.submit(page, "/settings/workspace", {"name": "Acme"}).text) == "Acme Workspace"
+    workspace_api.patch("/v3/workspace", {"workspace": {"name": "\u200b"}})
+    operator.submit(page, "/settings/workspace", {})
+    assert place(operator.open("/settings").text) == "Workspace"
+
+
+def test_people_see_the_name_of_their_organisation(signed_in: Browser) -> None:
+    assert place(signed_in.open("/account").text) == "Acme Travel"
+
+
+def test_an_error_page_keeps_the_place_in_the_navigation(operator: Browser) -> None:
+    for path, place in {"/agents/unknown": "/agents", "/settings/orgs/unknown": "/settings"}.items():
+        page = operator.open(path)
+        current = re.findall(r'href="[^"]*(/[^"]*)" aria-current="page"', page.text)
+        assert (page.status, current) == (404, [place])
