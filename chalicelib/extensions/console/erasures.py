@@ -1,11 +1,11 @@
-"""The pages on which operators erase a person's records, see all erasures, and download signed receipts."""
+"""The pages on which operators preview and start erasures, see all erasures, and download signed receipts."""
 
 import json
 
 from chalice.app import Response
 
 from chalicelib import errors, extensions
-from chalicelib.extensions.console import calls, guard, pages, rights
+from chalicelib.extensions.console import calls, erasure_preview, guard, pages, rights
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -15,14 +15,15 @@ from chalicelib.storage import Document
 _LIST, _PATH = "/v3/erasures", "/v3/erasures/{erasure_id}"
 _PAGE_SIZE = 20
 _FIELDS = ("userID", "email", "phone")
+_REFRESH_SECONDS = 10  # how often the page of a running erasure reloads
 
 
 @signed_in("/settings")
 def read_form(session: Session) -> Response:
     """Show the form that identifies the person to erase, and the workspace's erasures, newest first.
 
-    The query may contain the form's values. Values of more than 200 characters are ignored, because a truncated value
-    could identify another person.
+    The query may contain the form's values; the page then previews the erasure. Values of more than 200 characters are
+    ignored, because a truncated value could identify another person.
     """
     rights.require_operator(session)
     return _form(session, _known({name: current_request.query_value(name) for name in _FIELDS}))
@@ -40,13 +41,15 @@ def address_of(session: Session, visitor: Document) -> str | None:
 
 @signed_in("/settings")
 def create_erasure(session: Session) -> Response:
-    """Start an erasure, once per form, and show its page."""
+    """Preview an erasure. If the form confirms the preview, start the erasure, once per form, and show its page."""
     rights.require_operator(session)
     sent = guard.form()
     person = {name: text for name in _FIELDS if (text := sent.get(name, "").strip())}
     try:
         if not person:
             raise guard.form_error(session, "userID.erasure")
+        if sent.get("action") != "erase":
+            return _form(session, person)
         erasure = calls.send_once(sent.get("form_id"), _LIST, {"erasure": person})["data"]
     except errors.ApiError as error:
         return _form(session, person, error)
@@ -55,9 +58,13 @@ def create_erasure(session: Session) -> Response:
 
 @signed_in("/settings")
 def read_erasure(session: Session, erasure_id: str) -> Response:
-    """Show an erasure's progress and, once it is complete, a link to its receipt."""
+    """Show an erasure's progress and, once it is complete, a link to its receipt. Until then, the page reloads."""
     rights.require_operator(session)
-    return guard.page(session, "erasure.html", "/settings", erasure=_read(erasure_id))
+    erasure = _read(erasure_id)
+    page = guard.page(session, "erasure.html", "/settings", erasure=erasure, seconds=_REFRESH_SECONDS)
+    if "receipt" not in erasure:
+        page.headers["Refresh"] = str(_REFRESH_SECONDS)
+    return page
 
 
 @signed_in("/settings")
@@ -92,6 +99,8 @@ def _form(session: Session, values: dict[str, str], error: errors.ApiError | Non
         "/settings",
         error,
         values={**dict.fromkeys(_FIELDS, ""), **values},
+        preview=erasure_preview.read(session, values) if values else None,
+        person=values,
         erasures=page["data"],
         following=page.get("nextCursor"),
     )

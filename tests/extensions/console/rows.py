@@ -148,7 +148,9 @@ if has("transcripts"):
 if has("erasures"):
     ROWS |= {
         ("GET", f"{_HOME}/settings/erasures"): Row(OPERATOR, shows=False),
-        ("POST", f"{_HOME}/settings/erasures"): Row(OPERATOR, page=f"{_HOME}/settings/erasures", typed={"userID": "x"}),
+        ("POST", f"{_HOME}/settings/erasures"): Row(
+            OPERATOR, page=f"{_HOME}/settings/erasures", typed={"userID": "x", "action": "erase"}
+        ),
         ("GET", f"{_HOME}/settings/erasures/{{erasure_id}}"): Row(OPERATOR, shows=False),
         ("GET", f"{_HOME}/settings/erasures/{{erasure_id}}/receipt"): Row(OPERATOR, shows=False),
     }

@@ -47,6 +47,7 @@ OPERATOR_PAGES = {
     "/settings/usage": "/console/settings/usage",
     "/settings/audit": "/console/settings/audit",
     "/settings/erasures": "/console/settings/erasures",
+    "/settings/erasures?email=ann%40a.test": "/console/settings/erasures?email={email}",
     "/settings/erasures/{erasure}": "/console/settings/erasures/{id}",
     "/settings/orgs/acme/agents": "/console/settings/orgs/{id}/agents",
     "/settings/webhooks/{webhook}": "/console/settings/webhooks/{id}",

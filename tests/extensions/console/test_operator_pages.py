@@ -16,6 +16,7 @@ from tests.conftest import PassTime, StopClock
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import HOSTILE, PASSWORD
 from tests.followers import follow
+from tests.moto_tables import snapshot
 from tests.queues.messages import take
 from tests.webhooks.pipeline import Stream
 
@@ -144,19 +145,22 @@ def test_a_filter_for_a_record_needs_a_known_kind(query: str, operator: Browser)
 
 def test_an_erasure_ends_with_a_receipt(operator: Browser, workspace_api: Api, pass_time: PassTime) -> None:
     workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "email": "ann@a.test"}})
-    form = operator.open("/settings/erasures")
-    page = operator.submit(form, "/settings/erasures", {"email": " ann@a.test "})
-    assert "The erasure is running." in page.text and {*re.findall('"figure">([^<]*)<', page.text)} == {"…"}
-    (again,) = re.findall(r'href="/console/[^/]*(/settings/erasures/[^"/]+)">Check again', page.text)
+    form = operator.submit(operator.open("/settings/erasures"), "/settings/erasures", {"email": " Ann@a.test "})
+    page = operator.submit(form, "/settings/erasures", {"action": "erase"})
+    assert "This page reloads every 10 seconds." in page.text and page.headers["refresh"] == "10"
+    assert {*re.findall('"figure">([^<]*)<', page.text)} == {"…"}
+    (erasure_id,) = re.findall(r"<code[^>]*>([^<]+)</code>", page.text)
+    again = f"/settings/erasures/{erasure_id}"
     assert operator.open(f"{again}/receipt").status == 404
-    assert operator.submit(form, "/settings/erasures", {"email": " ann@a.test "}).text == page.text
+    assert operator.submit(form, "/settings/erasures", {"action": "erase"}).text == page.text
     listed = operator.open("/settings/erasures").text
     assert [row[1:3] for row in rows(listed)] == [["Running", "…"]]
     assert again in listed and f"{again}/receipt" not in listed and "ann@a.test" not in listed
     for _ in range(3):
         pass_time(90)
         functions.erase({"Records": take(QUEUE)}, None)
-    assert "The erasure is complete." in operator.open(again).text
+    complete = operator.open(again)
+    assert "The erasure is complete." in complete.text and "refresh" not in complete.headers
     listed = operator.open("/settings/erasures").text
     assert [row[1:3] for row in rows(listed)] == [["Complete", "1"]] and f"{again}/receipt" in listed
     file = operator.open(f"{again}/receipt")
@@ -170,15 +174,48 @@ def test_a_link_fills_in_the_person_to_erase(operator: Browser) -> None:
     page = operator.open(f"/settings/erasures?userID=ann&email=ann%40a.test&phone={quote(HOSTILE)}").text
     fields = re.findall(r'name="(userID|email|phone)" type="text" value="([^"]*)"', page)
     assert [html.unescape(value) for _, value in fields] == ["ann", "ann@a.test", HOSTILE]
-    assert page.count("<strong>or</strong>") == 2
-    assert '/convos?tab=all&amp;q=ann"' in page and '/leads?q=ann"' in page
+    assert page.count("<strong>or</strong>") == 2 and 'id="preview"' in page
+
+
+@pytest.mark.parametrize(
+    ("person", "matches"),
+    [
+        ({"userID": "ann"}, ["Ann", "Ann 2", "Lead 1"]), ({"userID": "ANN"}, []), ({"phone": "+31"}, []),
+        ({"email": "Ann@A.test"}, ["Ann 2", "Lead 1"]), ({"phone": "+31 6"}, ["Ann", "Lead 2"]),
+        ({"email": "nn@a.test"}, []),
+        ({"phone": "+31 6", "email": "ann@a.test"}, ["Ann", "Ann 2", "Lead 1", "Lead 2"]),
+    ],
+)  # fmt: skip
+def test_an_erasure_is_previewed_before_it_starts(
+    operator: Browser, workspace_api: Api, person: dict[str, str], matches: list[str]
+) -> None:
+    conversations: dict[str, dict[str, str]] = {
+        "ann": {"userName": "Ann", "userPhone": "+31 6"},
+        "ann-2": {"userName": "Ann 2", "userID": "ann", "userEmail": "ann@a.test"},
+        "eve": {"userName": "Eve", "userEmail": "eve@a.test"},
+    }
+    for conversation_id, metadata in conversations.items():
+        workspace_api.post(f"/agents/support/interact/{conversation_id}/state", {"metadata": metadata})
+    for lead in (
+        {"name": "Lead 1", "email": "ANN@a.test", "userID": "ann"}, {"name": "Lead 2", "phone": "+31 6"},
+        {"name": "ann"},
+    ):  # fmt: skip
+        workspace_api.post("/v3/leads", {"lead": {"agentId": "support", **lead}})
+    before = snapshot()
+    page = operator.submit(operator.open("/settings/erasures"), "/settings/erasures", {"action": "find", **person})
+    listed = re.findall(r'<li><a href="[^"]*/(?:convos|leads)/support/[^"]*">([^<]*)</a>', page.text)
+    assert (page.status, sorted(listed)) == (200, matches)
+    of_conversations, of_leads = (sum(name.startswith(kind) for name in matches) for kind in ("Ann", "Lead"))
+    assert f"Conversations: {of_conversations}, leads: {of_leads}, and all events" in page.text
+    assert snapshot() == before
 
 
 def test_an_erasure_needs_a_person(operator: Browser) -> None:
     form = operator.open("/settings/erasures")
     page = operator.submit(form, "/settings/erasures", {"email": " ", "phone": ""})
     assert (page.status, "Enter a visitor id, an email or a phone number." in page.text) == (400, True)
-    long = operator.submit(form, "/settings/erasures", {"phone": HOSTILE * 100})
+    preview = operator.submit(form, "/settings/erasures", {"phone": HOSTILE * 100})
+    long = operator.submit(preview, "/settings/erasures", {"action": "erase"})
     assert (long.status, 'id="wrong-phone"' in long.text, "<img" in long.text) == (400, True, False)
 
 

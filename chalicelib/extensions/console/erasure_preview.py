@@ -1,0 +1,65 @@
+"""The preview of an erasure: the newest conversations and leads that identify the same person.
+
+Conversations and leads are compared as an erasure does: emails regardless of case, ids and phone numbers exactly. The
+erasure itself also searches older records, nested members, events, analytics records and stored responses.
+"""
+
+from itertools import islice
+from typing import NamedTuple
+
+from chalicelib.conversations.filters import Filters
+from chalicelib.conversations.rows import ConversationRow
+from chalicelib.extensions.console import all_conversations, inbox, overview
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.leads import listing
+from chalicelib.leads.listing import LeadQuery
+from chalicelib.storage import Document
+
+_MAX_LEADS, _PORTION = 500, 100
+_NEWEST_LEADS = LeadQuery(None, None, None, "", None)
+
+
+class Preview(NamedTuple):
+    """The matching conversations and leads, newest first, and for each list whether older records may match, too."""
+
+    conversations: list[Document]
+    has_more_conversations: bool
+    leads: list[Document]
+    has_more_leads: bool
+
+
+class _PersonFilters(Filters):
+    """Filters for the conversations of a person, whose `userID`, `email` and `phone` are in `equal`."""
+
+    def match(self, row: ConversationRow, metadata: Document) -> bool:
+        """Return whether one of the person's values identifies this conversation's visitor."""
+        values = {name: metadata.get(member) for name, member in inbox.VISITOR.items()}
+        return metadata.get("ID") == self.equal.get("userID") or any(
+            _is_equal(name, values[name], text) for name, text in self.equal.items()
+        )
+
+
+def read(session: Session, person: dict[str, str]) -> Preview:
+    """Return the preview for a person, `{userID?, email?, phone?}`.
+
+    Up to 500 of the newest conversations of the first 50 agents and 500 leads are examined. This costs at most two
+    requests per agent plus 37. At most 50 conversations are listed.
+    """
+    agents = overview.visible_agents(session)
+    conditions = _PersonFilters(None, None, person, None, None, 0, "")
+    page = all_conversations.read(session.workspace_id, [*agents.titles], conditions, "", None)
+    rows = [row for _, row in islice(listing.rows(session.workspace_id, _NEWEST_LEADS, _PORTION), _MAX_LEADS)]
+    leads = [{"id": row.lead_id, **lead} for row in rows if _is_about(person, lead := row.open())]
+    has_more = page.following is not None or agents.has_more
+    return Preview(page.conversations, has_more, leads, len(rows) == _MAX_LEADS)
+
+
+def _is_about(person: dict[str, str], lead: Document) -> bool:
+    ids = {"userID": [lead.get("userID")]}
+    return any(
+        _is_equal(name, value, text) for name, text in person.items() for value in ids.get(name, [*lead.values()])
+    )
+
+
+def _is_equal(name: str, value: object, text: str) -> bool:
+    return isinstance(value, str) and (value == text or (name == "email" and value.casefold() == text.casefold()))
