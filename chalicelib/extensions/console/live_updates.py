@@ -10,6 +10,8 @@ from chalicelib.conversations import listing, message_list_routes, store, transc
 from chalicelib.extensions.console import bubbles, calls, conversation_actions, conversations, guard, pages
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.template_filters import display_name
+from chalicelib.http import current_request
 
 _MESSAGES = "/v3/agents/{agent_id}/convos/{convo_id}/messages"
 
@@ -54,6 +56,8 @@ def _news(session: Session, agent_id: str, convo_id: str, after: str) -> Respons
     if values is None:
         values = conversations.read_transcript(session, agent_id, convo_id)
     values["may_change"] = partial(conversation_actions.may_change, session)
+    # The page sends the state and assignee that it shows. A line tells the person about new values.
+    values["shown"] = {name: current_request.query_value(name) for name in ("state", "assigned")}
     return pages.page("news.html", guard.language_of(session), session=session, mid=ids.new_id(), **values)
 
 
@@ -62,7 +66,7 @@ def _read_delta(session: Session, agent_id: str, convo_id: str, after: str) -> d
 
     Raise ConditionFailed if the conversation changes during the read.
     """
-    _, row = conversations.find(session, agent_id, convo_id)
+    agent, row = conversations.find(session, agent_id, convo_id)
     delta = transcript.read_delta(row, after) if after else None
     if delta is None or delta.reset:
         return None
@@ -71,4 +75,5 @@ def _read_delta(session: Session, agent_id: str, convo_id: str, after: str) -> d
         return None
     position = {"after": delta.after, "version": listing.version_of(row), "is_reset": False}
     parts = conversations.panel_values(conversations.metadata_of(row))
-    return {**parts, "messages": messages, "earlier": None, "agent": agent_id, **position}
+    title = display_name(agent, "title") or agent_id
+    return {**parts, "messages": messages, "earlier": None, "agent": title, **position}

@@ -5,7 +5,7 @@ const scroll = live.parentElement, to = document.querySelector("#to");
 const form = document.querySelector(".reply"), text = form.elements.text;
 const shown = {}; // the HTML of each part as the server sent it
 for (const { dataset, innerHTML } of document.querySelectorAll("[data-part]")) shown[dataset.part] = innerHTML;
-const position = { after: live.dataset.after, version: live.dataset.version };
+const { live: address, took, ...position } = live.dataset; // the position is what this page shows
 let isSending, isExpired, isEnded, failures = 0, earliest = 0, active = Date.now(), wake = () => {};
 
 // Returns a problem's name, or an empty string.
@@ -13,7 +13,7 @@ const pull = async () => {
   const isReply = isSending && !isExpired; // a retry has the same `mid`, so that it adds no second message
   const reply = isReply && { method: "POST", body: new URLSearchParams(new FormData(form)) };
   const options = { cache: "no-store", redirect: "manual", signal: AbortSignal.timeout?.(30000), ...reply };
-  const answer = await fetch(`${live.dataset.live}?${new URLSearchParams(position)}`, options);
+  const answer = await fetch(`${address}?${new URLSearchParams(position)}`, options);
   earliest = Date.now() + (Number(answer.headers.get("Retry-After")) || 0) * 1000;
   if (answer.type === "opaqueredirect") return "expired"; // to the sign-in page
   const isPage = answer.headers.get("Content-Type")?.startsWith("text/html"); // not for the gateway's own errors
@@ -31,17 +31,17 @@ const show = (html, isReply) => {
   const template = document.createElement("template");
   template.innerHTML = policy.createHTML(html);
   const news = template.content.firstElementChild, turns = news.firstElementChild, { dataset } = news;
-  for (const name of turns.querySelectorAll("[data-by]")) name.textContent = live.dataset[name.dataset.by];
+  const { after, version, state, assigned } = dataset, person = turns.querySelector("[data-taker]");
+  const name = nameOf(assigned); // only the page knows the names
+  if (person && name) person.textContent = took.replace("{name}", () => name);
   keepInPlace(() => {
     live.querySelector(".empty")?.remove();
     if ("reset" in dataset) live.replaceChildren();
-    else showTransfer(news);
     for (const turn of [...turns.children]) if (!find(turn)) live.append(turn);
-    if ("reset" in dataset) showTransfer(news);
     live.dispatchEvent(new Event("content", { bubbles: true }));
   });
   for (const part of news.querySelectorAll("[data-part]")) if (part.dataset.part in shown) showPart(part);
-  showAssignee(dataset.assigned);
+  showAssignee(assigned);
   if (isReply) {
     lock(false);
     text.value = "";
@@ -50,25 +50,10 @@ const show = (html, isReply) => {
   }
   for (const field of document.querySelectorAll("[name=form]")) field.value = dataset.form; // after a new sign-in
   active = Date.now();
-  Object.assign(position, { after: dataset.after, version: dataset.version });
+  Object.assign(position, { after, version, state, assigned });
 };
 const find = (turn) => live.querySelector(`[data-mark="${turn.dataset.mark}"]`);
 
-// Adds a line about a new state or assignee, such as "Noor took over 16:32".
-const showTransfer = (news) => {
-  const { state, assigned } = news.dataset, { dataset } = live, name = nameOf(assigned);
-  const isSame = dataset.state === state && dataset.assigned === assigned;
-  const taken = name ? dataset.took.replace("{name}", () => name) : dataset.somebody;
-  const words = state === "human-chatting" ? taken : news.querySelector("[data-part=state]").textContent;
-  dataset.state = state;
-  if (isSame || !words) return;
-  const line = document.createElement("p"), time = document.createElement("time");
-  line.className = "event";
-  time.dateTime = new Date().toISOString();
-  time.dataset.as = "time";
-  line.append(words, " ", time);
-  live.append(line);
-};
 const optionOf = (id) => [...(to?.options ?? [])].find(({ value }) => value === id);
 const nameOf = (id) => (id && optionOf(id)?.text) || "";
 
@@ -76,7 +61,6 @@ const showAssignee = (assigned) => {
   const option = optionOf(assigned);
   if (option) option.selected = true;
   document.querySelector("#assignee").textContent = nameOf(assigned);
-  live.dataset.assigned = assigned;
 };
 
 // Replaces a changed part, but no field that the person is changing.

@@ -16,10 +16,14 @@ const day = (time) => {
 };
 
 // An age, such as 5 minutes ago. It is a date after a week.
-const UNITS = [[60, "second", 60], [3600, "minute", 60], [86400, "hour", 3600], [604800, "day", 86400]];
+const UNITS = { second: 60, minute: 60, hour: 24, day: 7 };
 const ago = (time) => {
-  const seconds = Math.max(0, (Date.now() - time) / 1000), unit = UNITS.find(([limit]) => seconds < limit);
-  return unit ? recent.format(-Math.floor(seconds / unit[2]), unit[1]) : date(time);
+  let age = Math.max(0, (Date.now() - time) / 1000);
+  for (const [unit, limit] of Object.entries(UNITS)) {
+    if (age < limit) return recent.format(-Math.floor(age), unit);
+    age /= limit;
+  }
+  return date(time);
 };
 
 const formats = { time: format(hours), day, ago, moment: format({ ...days, ...hours }) };
