@@ -1,17 +1,19 @@
-"""The page of a lead, on which people correct it, and administrators delete it."""
+"""The page of a lead: the person, what was said, and the forms to correct and delete the lead."""
 
 from contextlib import suppress
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, erasures, fields, guard, leads, pages, settings
+from chalicelib.extensions.console import calls, erasures, fields, guard, lead_context, leads, pages, settings
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
 from chalicelib.ids import IDENTIFIER
 from chalicelib.leads import store
 from chalicelib.storage import Document
@@ -23,7 +25,7 @@ _DELETE = "delete"
 
 @signed_in("/leads")
 def read_lead(session: Session, agent_id: str, lead_id: str) -> Response:
-    """Show a lead's form."""
+    """Show a lead with its conversation, the person's other leads, and a form."""
     lead, tag = _read(session, agent_id, lead_id)
     return _page(session, lead, tag, fields.values(_fields(lead).fields, lead))
 
@@ -45,7 +47,7 @@ def _save(session: Session, agent_id: str, lead_id: str, sent: dict[str, str]) -
     def save() -> Response:
         if change := fields.change(own, lead, values):
             commit_now(lambda: calls.send("PATCH", _PATH, {"lead": change}, tag, lead_id=lead_id))
-        return pages.saved(session.workspace_id, "/leads", "true")
+        return pages.saved(session.workspace_id, f"/leads/{quote(agent_id)}/{lead_id}", "true")
 
     show = partial(_page, session, lead, tag, values)
     return settings.save_form(sent, tag, fields.values(own, lead), values, show, save)
@@ -96,5 +98,8 @@ def _page(
         values=values,
         left_out=left_out,
         conversation=leads.conversation_of(lead),
+        **lead_context.conversation_of(session, lead),
+        **lead_context.others_of(session, lead),
+        saved=current_request.query_value("saved"),
         erasure=erasures.address_of(session, {name: lead.get(name) for name in ("userID", "email", "phone")}),
     )

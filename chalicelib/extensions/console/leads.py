@@ -1,7 +1,7 @@
 """The leads page: the leads of the agents that a person sees, as a filterable list and as a CSV file."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -68,12 +68,31 @@ def conversation_of(lead: Document) -> str | None:
     convo_id = lead.get("convoId")
     if isinstance(convo_id, str) and ids.IDENTIFIER.fullmatch(convo_id):
         return f"/convos/{quote(lead['agentId'])}/{convo_id}"
-    texts = (str(lead.get(name) or "").strip()[:_MAX_SEARCH] for name in _SEARCHED)
-    if not (text := next(filter(None, texts), None)):
+    _, text = first_text(lead, _SEARCHED)
+    if not text:
         return None
     captured = unix_seconds(lead.get("createdAt"))
     query = {"tab": "all", "agent": lead["agentId"], "q": text, "to": captured and captured + _HOUR}
     return f"/convos{query_string(query)}"
+
+
+def first_text(lead: Document, names: Iterable[str]) -> tuple[str, str]:
+    """Return the first of these members that has a text, with up to 200 characters of it, or two empty strings."""
+    texts = ((name, str(lead.get(name) or "").strip()[:_MAX_SEARCH]) for name in names)
+    return next((one for one in texts if one[1]), ("", ""))
+
+
+def rows(session: Session, titles: dict[str, str], query: LeadQuery) -> PositionedRows[LeadRow]:
+    """Yield the leads of one agent or of all visible agents, newest first.
+
+    Operators read all agents' leads from one index. For others, each agent has a partition, so this costs at least one
+    request per agent.
+    """
+    if query.agent_id is not None or session.agent_ids is None:
+        return listing.rows(session.workspace_id, query, PAGE_SIZE)
+    portion = max(_LEAST_PORTION, PAGE_SIZE // max(len(titles), 1))
+    of_agents = (listing.rows(session.workspace_id, query._replace(agent_id=one), portion) for one in titles)
+    return merge(*of_agents, key=itemgetter(0), reverse=True)
 
 
 def _query(titles: dict[str, str]) -> LeadQuery:
@@ -95,29 +114,16 @@ def _cursor() -> str | None:
 def _page(session: Session, titles: dict[str, str]) -> Document:
     """Return one page of leads, and the next page's cursor. Raise InvalidPeriod."""
     query = _query(titles)
-    examined = examine(_rows(session, titles, query), lambda row, lead: _listed(row, lead, query))
+    examined = examine(rows(session, titles, query), lambda row, lead: _listed(row, lead, query))
     records, position = take_bounded(examined, PAGE_SIZE)
     return {"data": [json.loads(record) for record in records], "nextCursor": position}
 
 
 def _all(session: Session, titles: dict[str, str], query: LeadQuery) -> Iterator[Document]:
-    for _, row in islice(_rows(session, titles, query), _MAX_EXAMINED):
+    for _, row in islice(rows(session, titles, query), _MAX_EXAMINED):
         lead = _listed(row, row.open(), query)
         if lead is not None:
             yield lead
-
-
-def _rows(session: Session, titles: dict[str, str], query: LeadQuery) -> PositionedRows[LeadRow]:
-    """Yield the leads of one agent or of all visible agents, newest first.
-
-    Operators read all agents' leads from one index. For others, each agent has a partition, so this costs at least one
-    request per agent.
-    """
-    if query.agent_id is not None or session.agent_ids is None:
-        return listing.rows(session.workspace_id, query, PAGE_SIZE)
-    portion = max(_LEAST_PORTION, PAGE_SIZE // max(len(titles), 1))
-    of_agents = (listing.rows(session.workspace_id, query._replace(agent_id=one), portion) for one in titles)
-    return merge(*of_agents, key=itemgetter(0), reverse=True)
 
 
 def _listed(row: LeadRow, lead: Document, query: LeadQuery) -> Document | None:

@@ -68,22 +68,50 @@ def test_a_lead_of_another_agent_is_not_found(bo: Browser, path: str, workspace_
 
 
 def test_a_lead_leads_to_its_conversation(bo: Browser, workspace_api: Api) -> None:
-    def link(**members: str) -> str:
+    def links(**members: str) -> list[str]:
         lead = workspace_api.post("/v3/leads", {"lead": {"agentId": "support", **members}}).data
-        links = re.findall(pattern, bo.open(f"/leads/support/{lead['id']}").text)
-        assert re.findall(pattern, bo.open("/leads").text)[: len(links)] == links
-        return html.unescape(*links) if links else ""
+        pages = (bo.open(path).text for path in (f"/leads/support/{lead['id']}", "/leads"))
+        return [html.unescape(one) for page in pages for one in re.findall(pattern, page)[:1]]
 
     pattern = r'href="[^"]*(/convos[/?][^"]*)"'
-
     workspace_api.post("/agents/support/interact/ann/state", {"metadata": {"userEmail": "ann@a.test"}})
-    path = link(convoId="ann", email="ann@a.test")
-    assert (path, bo.open(path).status) == ("/convos/support/ann", 200)
+    exact = "/convos/support/ann"
+    assert (links(convoId="ann", email="ann@a.test"), bo.open(exact).status) == ([exact, exact], 200)
     for members in ({"userID": "ann"}, {"convoId": HOSTILE, "email": "ann@a.test"}):
-        path = link(**members)
-        assert "&to=1" in path
-        assert "/convos/support/ann" in bo.open(path).text
-    assert link() == ""
+        path, search = links(**members)
+        assert path == exact and "&to=1" in search
+        assert exact in bo.open(search).text
+    searches = links(name="ann")
+    assert len({*searches}) == 1 and len(searches) == 2 and exact in bo.open(searches[0]).text
+    assert links()[:1] != [exact]
+
+
+def test_a_lead_shows_what_was_said_and_the_persons_other_leads(bo: Browser, workspace_api: Api) -> None:
+    def lead(**members: str) -> str:
+        path = workspace_api.post("/v3/leads", {"lead": {"agentId": "support", **members}}).data["id"]
+        return f"/leads/support/{path}"
+
+    texts = [HOSTILE, "Second", "Third", "Fourth", "Fifth"]
+    turns = [{"from": "human", "messages": [{"item": {"text": text}}]} for text in texts]
+    workspace_api.post("/agents/support/interact/x1/state", {"turns": turns, "metadata": {"userEmail": "ann@a.test"}})
+    other, longer, path = lead(email="ann@a.test"), lead(email="joann@a.test"), lead(name="Ann", email="ann@a.test")
+    page = bo.open(path).text
+    assert [text in page for text in texts[1:]] == [True] * 4
+    assert (HOSTILE in page, "<img" in page, page.count(">ann@a.test<")) == (False, False, 1)
+    others = page.partition("Other leads of")[2].partition("<details")[0]
+    assert [f'{one}"' in others for one in (other, longer, path)] == [True, False, False]
+    assert "is unknown" in bo.open(lead(email="bob@a.test")).text
+
+
+def test_a_lead_hides_the_conversation_from_a_person_without_the_page(bo: Browser, workspace_api: Api) -> None:
+    turns = [{"from": "human", "messages": [{"item": {"text": "Private words"}}]}]
+    workspace_api.post("/agents/support/interact/x1/state", {"turns": turns})
+    lead = workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "convoId": "x1"}}).data["id"]
+    assert "Private words" in bo.open(f"/leads/support/{lead}").text
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/leads"]})
+    bo.start_session(email="bo@acme.test", password=PASSWORD)
+    page = bo.open(f"/leads/support/{lead}")
+    assert (page.status, "Private words" in page.text, "/convos" in page.text) == (200, False, False)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+"""What a lead's page shows about the person: the newest messages of the conversation, and the person's other leads."""
+
+from itertools import islice
+from typing import Any
+
+from chalicelib import clock, ids, storage
+from chalicelib.conversations import listing, store, transcript
+from chalicelib.conversations.rows import ConversationRow
+from chalicelib.extensions.console import bubbles, conversations, leads, overview
+from chalicelib.extensions.console.calls import query_string
+from chalicelib.extensions.console.inbox import VISITOR
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.template_filters import unix_seconds
+from chalicelib.leads.listing import LeadQuery
+from chalicelib.storage import Document, join_key, split_key
+
+# The maximum numbers of messages and of other leads on the page, and of conversations and leads that are compared.
+_MAX_MESSAGES, _MAX_OTHERS = 4, 5
+_MAX_CONVERSATIONS, _MAX_LEADS = 50, 100
+_HOUR_MILLISECONDS = 60 * 60 * 1000
+# The members that identify a person in the list of leads, in order.
+_PERSON = ("email", "phone")
+
+
+def conversation_of(session: Session, lead: Document) -> Document:
+    """Return the template variables for the lead's conversation: `{meta, messages}`, or neither if it is unknown.
+
+    Without the member `convoId`, compare the visitor of the 50 conversations that began before or within an hour after
+    the capture. This costs at most three requests, and one for each chunk with one of the newest four messages.
+    """
+    row = _find(session, lead) if "/convos" in session.pages else None
+    if row is None:
+        return {"meta": None, "messages": []}
+    newest = bubbles.bubbles_that_fit(islice(transcript.newest_messages(row), _MAX_MESSAGES))
+    return {"meta": conversations.metadata_of(row), "messages": newest[::-1]}
+
+
+def others_of(session: Session, lead: Document) -> Document:
+    """Return the template variables for the person's other leads: `{others, others_query}`.
+
+    The list has at most five of the newest 100 leads. The query selects all of the person's leads, and is None if the
+    lead does not identify the person. This costs one request for the agents, and two for each agent with many leads.
+    """
+    member, text = leads.first_text(lead, _PERSON)
+    if not text:
+        return {"others": [], "others_query": None}
+    titles = overview.visible_agents(session).titles
+    newest = islice(leads.rows(session, titles, LeadQuery(None, None, None, "", None)), _MAX_LEADS)
+    records: Any = ({"id": row.lead_id, **row.open()} for _, row in newest)
+    same = (one for one in records if leads.first_text(one, (member,))[1] == text and one["id"] != lead["id"])
+    return {"others": [*islice(same, _MAX_OTHERS)], "others_query": query_string({"q": text})}
+
+
+def _find(session: Session, lead: Document) -> ConversationRow | None:
+    convo_id = lead.get("convoId")
+    if not (isinstance(convo_id, str) and ids.IDENTIFIER.fullmatch(convo_id)):
+        convo_id = _same_visitor(session, lead)
+    if convo_id is None:
+        return None
+    (row,) = storage.find_many([store.key(session.workspace_id, lead["agentId"], convo_id)._replace(consistent=False)])
+    return store.unless_expired(row)
+
+
+def _same_visitor(session: Session, lead: Document) -> str | None:
+    """Return the id of the newest conversation with the lead's visitor, or None."""
+    member, text = leads.first_text(lead, VISITOR)
+    if not text:
+        return None
+    captured = (unix_seconds(lead.get("createdAt")) or clock.seconds()) * 1000
+    began = ConversationRow.created < ids.id_at(captured + _HOUR_MILLISECONDS, 0)
+    agent = join_key(session.workspace_id, lead["agentId"])
+    entries = storage.query(
+        ConversationRow, agent, began, index="by_creation", newest_first=True, limit=_MAX_CONVERSATIONS
+    )
+    known = (row for row in listing.with_metadata(entries) if store.read_metadata(row).get(VISITOR[member]) == text)
+    return next((split_key(row.conversation)[2] for row in known), None)
