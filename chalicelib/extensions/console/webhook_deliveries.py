@@ -8,29 +8,26 @@ from chalicelib import errors
 from chalicelib.extensions.console import calls, guard, pages, rights
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.storage import Document
 
 _WEBHOOK = "/v3/webhooks/{webhook_id}"
 _DELIVERY = f"{_WEBHOOK}/deliveries/{{delivery_id}}"
 _REDELIVER = f"{_DELIVERY}/redeliver"
 _FIELD = "delivery."
+# The first digits of the statuses with an explanation of what to do after a delivery failed.
+_EXPLAINED = (2, 3, 4, 5)
 PAGE_SIZE = 50
 """The number of deliveries per page, and the maximum number that a form sends again. Each costs one commit."""
 
 
 @signed_in("/settings")
 def read_delivery(session: Session, webhook_id: str, delivery_id: str) -> Response:
-    """Show a delivery's outcome, and the body that was sent, without its secret."""
+    """Show a delivery's outcome with the next step, and the body that was sent, without its secret."""
     rights.require_operator(session)
     delivery = calls.get(_DELIVERY, webhook_id=webhook_id, delivery_id=delivery_id)["data"]
-    body = {"type": delivery["type"], "payload": delivery["payload"]} if "payload" in delivery else None
-    return guard.page(
-        session,
-        "delivery.html",
-        "/settings",
-        webhook=calls.get(_WEBHOOK, webhook_id=webhook_id)["data"],
-        delivery={**delivery, "id": delivery_id},
-        body=body,
-    )
+    webhook = calls.get(_WEBHOOK, webhook_id=webhook_id)["data"]
+    values = {"webhook": webhook, "delivery": delivery, "body": _body(delivery), "step": _next_step(delivery)}
+    return guard.page(session, "delivery.html", "/settings", **values)
 
 
 @signed_in("/settings")
@@ -56,6 +53,18 @@ def redeliver_many(session: Session, webhook_id: str) -> Response:
 def to_webhook(session: Session, webhook_id: str, done: str) -> Response:
     """Redirect to a webhook's page, which confirms the action `done`."""
     return pages.saved(session.workspace_id, f"/settings/webhooks/{webhook_id}", done)
+
+
+def _body(delivery: Document) -> Document | None:
+    return {"type": delivery["type"], "payload": delivery["payload"]} if "payload" in delivery else None
+
+
+def _next_step(delivery: Document) -> str:
+    """Return the name of the text that explains an outcome: the delivery's status or, if it failed, the response's."""
+    status, response = delivery["status"], delivery["responseStatus"]
+    if status != "failed":
+        return str(status)
+    return f"{response // 100}xx" if response and response // 100 in _EXPLAINED else "unreachable"
 
 
 def _send_again(form_id: str | None, webhook_id: str, delivery_id: str) -> None:

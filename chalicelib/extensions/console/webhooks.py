@@ -17,10 +17,13 @@ from chalicelib.storage import Document
 from chalicelib.webhooks import events
 
 _LIST, _PATH = "/v3/webhooks", "/v3/webhooks/{webhook_id}"
-_STATUSES = ("pending", "delivered", "failed", "unknown", "expired")
+STATUSES = ("pending", "delivered", "failed", "unknown", "expired")
+"""The statuses of deliveries, in the order of the filter."""
 _EVENTS = tuple(one for one in events.TYPES if one != events.TEST)
 _SUBJECTS = {"message": "conversation"}  # events are grouped by their first word, or by this word
 _PULL = "pull"
+# After these actions, the page reloads until all listed deliveries have an outcome.
+_SENDING, _REFRESH_SECONDS = ("test", "redelivered", "redelivered_many"), 3
 # The events that links on the page of a new webhook select.
 _PRESETS = {
     "bot": ["message_received"],
@@ -173,7 +176,7 @@ def _page(
     is_pull = webhook["kind"] == _PULL
     page = {"data": []} if is_pull else _list_deliveries(webhook_id, query)
     following = query_string({**query, "cursor": page["nextCursor"]}) if page.get("nextCursor") else None
-    return guard.form_page(
+    response = guard.form_page(
         session,
         "pull_endpoint.html" if is_pull else "webhook.html",
         "/settings",
@@ -187,10 +190,13 @@ def _page(
         deliveries=page["data"],
         query=query,
         following=following,
-        statuses=_STATUSES,
-        done=done if done in (*_ACTIONS, "created", "redelivered", "redelivered_many") else None,
+        statuses=STATUSES,
+        done=done if done in (*_ACTIONS, "created", *_SENDING) else None,
         secret=secret,
     )
+    if done in _SENDING and any(one["status"] == "pending" for one in page["data"]):
+        response.headers["Refresh"] = str(_REFRESH_SECONDS)
+    return response
 
 
 def _list_deliveries(webhook_id: str, query: Document) -> Any:

@@ -7,6 +7,7 @@ import pytest
 
 from chalicelib.extensions import has
 from chalicelib.extensions.console import rendering, webhooks
+from chalicelib.sending.sender import Outcome
 from chalicelib.webhooks import events, ledger
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
@@ -46,11 +47,16 @@ def test_a_new_webhook_shows_its_secret_once(operator: Browser, workspace_api: A
 
 def test_a_link_selects_the_events_of_a_new_webhook(operator: Browser) -> None:
     plain = operator.open("/settings/new-webhook").text
-    assert 'checkbox" checked' not in plain and 'new-webhook?event=message_received">For a bot</a>' in plain
+    assert (
+        'checkbox" checked' not in plain and 'new-webhook?event=message_received"><strong>For a bot</strong>' in plain
+    )
     page = operator.open("/settings/new-webhook?event=message_received&event=lead_captured&event=<b>").text
     selected = re.findall(r'name="events.([a-z_]+)" type="checkbox" checked', page)
     assert (sorted(selected), "<b>" in page) == (["lead_captured", "message_received"], False)
-    assert 'aria-current="true">For a bot</a>' in operator.open("/settings/new-webhook?event=message_received").text
+    assert (
+        'aria-current="true"><strong>For a bot</strong>'
+        in operator.open("/settings/new-webhook?event=message_received").text
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +73,8 @@ def test_a_test_is_queued_once_per_form(operator: Browser, path: str, workspace_
     page = operator.open(path)
     for _ in range(2):
         tested = operator.submit(page, path, {"action": "test"})
-        assert "The test event has been queued." in tested.text
+        assert "The test event has been queued." in tested.text and tested.headers["refresh"] == "3"
+    assert "refresh" not in operator.open(path).headers
     deliveries = workspace_api.get(f"/v3{path.removeprefix('/settings')}/deliveries").data
     assert [one["type"] for one in deliveries] == ["webhook_test"]
 
@@ -190,6 +197,35 @@ def test_a_delivery_shows_the_body_without_its_secret(
     ledger.delete_events(workspace.workspace_id, [delivery["eventId"]])
     assert "The event is no longer stored." in operator.open(f"{path}/deliveries/{delivery['id']}").text
     assert operator.open(f"{path}/deliveries/unknown").status == 404
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "step"),
+    [
+        (None, "DNS lookup failed.", "Check the URL"), (204, "The receiver responded with 204.", "Respond with 200"),
+        (302, "The receiver responded with 302.", "Redirects are not followed."), (503, "x", "Your server failed."),
+        (401, "The receiver responded with 401.", "Your server rejected the event."), (999, "x", "Check the URL"),
+    ],
+)  # fmt: skip
+def test_a_failed_delivery_begins_with_the_reason_and_the_next_step(
+    operator: Browser, path: str, workspace: NewWorkspace, workspace_api: Api, status: int | None, error: str, step: str
+) -> None:
+    operator.submit(operator.open(path), path, {"action": "test"})
+    (delivery,) = deliveries(workspace_api, path)
+    row = ledger.read(workspace.workspace_id, path.rpartition("/")[2], delivery["id"])
+    assert ledger.claim(row)
+    ledger.record_outcome(row, Outcome(status, error, 12))
+    page = operator.open(f"{path}/deliveries/{delivery['id']}").text
+    reason = page.index(f'<p class="error">{error}</p><p>')
+    assert reason < page.index(step) < page.index("Redeliver") < page.index("Body that was sent")
+    assert page.count(delivery["eventId"]) == 1 and "<dt>webhook-id</dt>" in page
+
+
+def test_each_outcome_has_its_explanation() -> None:
+    outcomes = {*webhooks.STATUSES, "2xx", "3xx", "4xx", "5xx", "unreachable"} - {"failed"}
+    for language in rendering.LANGUAGES:
+        t = rendering.texts(language)
+        assert all(t(f"delivery_step.{outcome}") for outcome in outcomes)
 
 
 def test_what_failed_is_sent_again_once_per_form(
