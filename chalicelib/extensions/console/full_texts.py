@@ -6,7 +6,7 @@ from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.conversations import transcript
-from chalicelib.extensions.console import bubbles, calls, conversations, pages, settings, template_filters
+from chalicelib.extensions.console import bubbles, calls, conversations, pages, rights, template_filters
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
@@ -53,14 +53,14 @@ def read_lead(session: Session, agent_id: str, lead_id: str) -> Response:
 @signed_in("/settings")
 def read_organisation(session: Session, org_id: str) -> Response:
     """Return an organisation."""
-    settings.require_organisation(session, org_id)
+    rights.require_organisation(session, org_id)
     return _record("organisation", calls.get("/v2/orgs/{org_id}", org_id=org_id)["data"])
 
 
 @signed_in("/settings")
 def read_client(session: Session, org_id: str, client_id: str) -> Response:
     """Return a person in an organisation, without the password."""
-    settings.require_organisation(session, org_id)
+    rights.require_organisation(session, org_id)
     client = calls.get("/v2/clients/{client_id}", client_id=client_id)["data"]
     if client.get("orgId") != org_id:
         raise errors.NotFound.of("client")

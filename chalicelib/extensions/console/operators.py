@@ -7,7 +7,7 @@ from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.credentials import scopes
-from chalicelib.extensions.console import calls, guard, pages, rights, settings
+from chalicelib.extensions.console import calls, guard, pages, rights
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -33,7 +33,7 @@ def read_settings(session: Session) -> Response:
     """Redirect administrators to their organisation. Show operators the workspace settings."""
     if session.client_id is not None:
         org_id = session.client.get("orgId") or ""
-        settings.require_organisation(session, org_id)
+        rights.require_organisation(session, org_id)
         return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}")
     return _page(session, {})
 

@@ -43,7 +43,7 @@ REMOVE, INVITE, VIEW = "remove", "invite", "view"
 @signed_in("/settings")
 def read_new_client(session: Session, org_id: str) -> Response:
     """Show the form for a new person, who by default may open the pages of the session's person except the settings."""
-    settings.require_organisation(session, org_id)
+    rights.require_organisation(session, org_id)
     opened = _values({_ACCESS: session.client.get(_ACCESS)})
     return _page(session, org_id, {}, "", {**opened, f"{_ACCESS}./settings": ""})
 
@@ -51,7 +51,7 @@ def read_new_client(session: Session, org_id: str) -> Response:
 @signed_in("/settings")
 def create_client(session: Session, org_id: str) -> Response:
     """Add a person to the organisation."""
-    settings.require_organisation(session, org_id)
+    rights.require_organisation(session, org_id)
     sent = guard.form()
     values = _submitted_values({}, sent)
     try:
@@ -97,7 +97,7 @@ def _change_client(
 
 def _read(session: Session, org_id: str, client_id: str) -> tuple[Document, str]:
     """Return a person in the organisation, and the record's entity tag. Raise Forbidden and NotFound."""
-    settings.require_organisation(session, org_id)
+    rights.require_organisation(session, org_id)
     client, tag = calls.read(_PATH, client_id=client_id)
     if client.get("orgId") != org_id:
         raise errors.NotFound.of("client")

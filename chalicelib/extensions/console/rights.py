@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from chalicelib import errors, storage
 from chalicelib.clients import store as clients
-from chalicelib.extensions.console import guard, sessions, settings
+from chalicelib.extensions.console import guard, sessions
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import auth
 from chalicelib.storage import Document
@@ -26,6 +26,14 @@ def require_operator(session: Session) -> None:
     """Raise Forbidden if the person is not an operator."""
     if session.client_id is not None:
         raise errors.Forbidden("Only operators can open this page: sign in with the workspace key.")
+
+
+def require_organisation(session: Session, org_id: str) -> None:
+    """Raise Forbidden if the person is not an administrator, and NotFound for another organisation."""
+    if not session.is_admin:
+        raise errors.Forbidden("Only the organisation's administrators can open this page.")
+    if session.client_id is not None and session.client.get("orgId") != org_id:
+        raise errors.NotFound.of("organisation")
 
 
 def with_secrets(session: Session, action: Callable[[], Result]) -> Result:
@@ -65,7 +73,7 @@ def require(session: Session, org_id: str, before: Document, after: Document) ->
     # The commit does not write the person's own record, so it needs a condition on the version that was checked.
     storage.require(clients.key(row.workspace, row.client_id), clients.ClientRow.version_tag == row.version_tag)
     current = session._replace(client=document)
-    settings.require_organisation(current, org_id)
+    require_organisation(current, org_id)
     if not (current.may_open(_PAGE) and covers(current, before)):
         raise guard.form_error(session, "canAccess.rights", errors.Forbidden)
     if not covers(current, after):

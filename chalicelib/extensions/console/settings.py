@@ -13,11 +13,11 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, differences, fields, guard, pages, periods, sessions
+from chalicelib.extensions.console import calls, differences, fields, guard, overview, pages, periods, rights, sessions
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import FLAG, LINES, TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
-from chalicelib.extensions.console.notifications import mail_settings
+from chalicelib.extensions.console.notifications import mail_settings, recipients
 from chalicelib.extensions.console.rendering import Texts
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import auth, current_request
@@ -31,6 +31,8 @@ _FIELDS = (
 _OF_OPERATORS = (Field("widgetIDs", LINES), Field("canSelfEdit", FLAG), Field("disallowAnyTags", FLAG))
 # The members of a person in the list of people.
 _LISTED_MEMBERS = ("ID", "name", "email", "isOrgAdmin", "disabled")
+# The maximum number of agents that the organisation's page lists.
+_LISTED_AGENTS = 8
 LAYOUTS = ("vertical", "horizontal")
 # The maximum size of a form's fields as HTML, in bytes. The conflict table shows the fields again.
 MAX_FORM_BYTES = 150_000
@@ -40,14 +42,6 @@ NOTIFICATIONS: dict[str, Document] = {
     "on": {"notificationsSettings": {"notifyThrough": _THROUGH, "notifyIf": "all"}},
     "": {"notificationsSettings": {"notifyThrough": None, "notifyIf": None}},
 }
-
-
-def require_organisation(session: Session, org_id: str) -> None:
-    """Raise Forbidden if the person is not an administrator, and NotFound for another organisation."""
-    if not session.is_admin:
-        raise errors.Forbidden("Only the organisation's administrators can open this page.")
-    if session.client_id is not None and session.client.get("orgId") != org_id:
-        raise errors.NotFound.of("organisation")
 
 
 def conflicts(before: dict[str, Any], values: dict[str, Any]) -> differences.Differences:
@@ -78,7 +72,7 @@ def save_form(
 @signed_in("/settings")
 def read_organisation(session: Session, org_id: str) -> Response:
     """Show an organisation's form and its people."""
-    require_organisation(session, org_id)
+    rights.require_organisation(session, org_id)
     organisation, tag = calls.read(_PATH, org_id=org_id)
     return _page(session, organisation, tag, fields.values(_fields(session, organisation).fields, organisation))
 
@@ -86,7 +80,7 @@ def read_organisation(session: Session, org_id: str) -> Response:
 @signed_in("/settings")
 def save_organisation(session: Session, org_id: str) -> Response:
     """Save the form. If the organisation has changed in the meantime, save nothing and show the differences."""
-    require_organisation(session, org_id)
+    rights.require_organisation(session, org_id)
     organisation, tag = calls.read(_PATH, org_id=org_id)
     if not _may_edit(session, organisation):
         raise errors.Forbidden("Only the operator of the service can change your organisation.")
@@ -154,15 +148,20 @@ def _choices(t: Texts, organisation: Document) -> dict[str, list[tuple[str, str]
 def _people(session: Session, org_id: str, query: Document) -> tuple[list[Document], str | None]:
     """Return a page of an organisation's people, without secrets, and the next page's cursor.
 
-    `has_password` is whether the person has a password.
+    `has_password` is whether the person has a password, and `may_invite` whether the session's person may send them a
+    link to set one.
     """
     with auth.acting_as(session.caller()._replace(scopes=None)):  # otherwise, the response omits passwords
         page = calls.get("/v3/orgs/{org_id}/clients", query, org_id=org_id)
-    people = [
-        {**{name: client.get(name) for name in _LISTED_MEMBERS}, "has_password": bool(client.get("dashboardPassword"))}
-        for client in page["data"]
-    ]
-    return people, page.get("nextCursor")
+    return [_listed(session, client) for client in page["data"]], page.get("nextCursor")
+
+
+def _listed(session: Session, client: Document) -> Document:
+    has_password = bool(client.get("dashboardPassword"))
+    gets_links = mail_settings.are_complete() and recipients.can_receive(client)
+    may_invite = gets_links and not has_password and rights.covers(session, client)
+    shown = {name: client.get(name) for name in _LISTED_MEMBERS}
+    return {**shown, "has_password": has_password, "may_invite": may_invite}
 
 
 def _page(
@@ -189,6 +188,7 @@ def _page(
         choices=_choices(guard.texts(session), organisation),
         zones=periods.ZONES,
         people=people,
+        agents=overview.titles_of(session.workspace_id, (organisation.get("widgetIDs") or [])[:_LISTED_AGENTS]),
         following=following,
         sends_mail=mail_settings.are_complete(),
         saved=current_request.query_value("saved"),

@@ -57,7 +57,7 @@ def test_the_list_of_people_shows_their_role_and_status(operator: Browser, works
         workspace_api.post(f"/v2/clients/{client_id}", {"orgId": "acme", **client})
     page = invite(operator)
     assert "Invite a person" in page and PASSWORD not in page
-    rows = [re.sub("<[^>]*>", "|", row) for row in page.partition('class="stacked people"')[2].split("<tr>")[2:]]
+    rows = [re.sub("<[^>]*>", "|", row) for row in page.partition('class="stacked people linked"')[2].split("<tr>")[2:]]
     expected = {
         "bo@acme.test": ("Administrator", "Active"),
         "kim@acme.test": ("Member", "Disabled"),
@@ -114,6 +114,21 @@ def test_a_link_can_be_sent_again(operator: Browser, mailing: Mailing, workspace
     assert Api().get(link_of(mailing)).status == 200
 
 
+def test_the_list_sends_an_invitation_again_to_people_without_a_password(
+    operator: Browser, mailing: Mailing, workspace_api: Api, pass_time: PassTime
+) -> None:
+    invite(operator)
+    mailing.run(1)
+    pass_time(300)
+    page = operator.open("/settings/orgs/acme")
+    (address,) = re.findall(r'action="([^"]*)"><input[^>]*><input[^>]*value="invite"', page.text)
+    assert "is on its way" in operator.submit(page, address.removeprefix(operator.home), {}).text
+    mailing.run(1)
+    assert mailing.recipients == [ANN["email"]] * 2
+    workspace_api.post(f"/v2/clients/{address.rpartition('/')[2]}", {"disabled": True})
+    assert 'value="invite"' not in operator.open("/settings/orgs/acme").text
+
+
 @pytest.mark.parametrize("email", ["", "not an address", "ann@évil.test"])
 def test_a_person_without_an_address_gets_no_link(
     email: str, operator: Browser, mailing: Mailing, workspace_api: Api
@@ -134,7 +149,7 @@ def test_an_administrator_invites_only_people_with_fewer_pages(
     browser = Browser(workspace.workspace_id)
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     page = browser.open("/settings/orgs/acme/clients/eve")
-    assert 'value="invite"' not in page.text
+    assert 'value="invite"' not in page.text + browser.open("/settings/orgs/acme").text
     fields = {**csrf_field(page), "action": "invite"}
     assert browser.post("/settings/orgs/acme/clients/eve", fields).status == 403
     assert mailing.queued == []

@@ -68,6 +68,15 @@ def test_all_agents_can_be_reached(operator: Browser, workspace_api: Api) -> Non
     assert len(seen) == 62
 
 
+def test_the_organisation_lists_its_agents_and_counts_its_people(operator: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["other", "removed", "support"]})
+    page = operator.open("/settings/orgs/acme").text
+    assert re.findall(r'/agents/(\w+)">(\w+)</a></li>', page) == [("other", "Other"), ("support", "Support")]
+    assert re.findall(r'<h2>(\w+) <span class="count">(.*?)</span>', page) == [("People", "1"), ("Agents", "3")]
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": []})
+    assert "Without agents, people see no conversations." in operator.open("/settings/orgs/acme").text
+
+
 @pytest.mark.parametrize("path", ["agents", "delete"])
 def test_only_operators_change_the_agents_or_delete(path: str, browser: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
