@@ -6,6 +6,7 @@ conversation once, because a page continues after the creation time of the last 
 
 import heapq
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 from chalicelib import errors, extensions, ids, storage
@@ -21,6 +22,8 @@ MAX_EXAMINED, MAX_SEARCHED = 500, 200
 # The maximum number of examined conversations whose metadata is too long for the index. Each costs one request.
 _MAX_LONG = 20
 _MAX_MATCHES = 100  # per agent; further matches are on the next page
+# The maximum number of agents whose conversations are counted, and of conversations in a count.
+_MAX_COUNTED_AGENTS, _MAX_COUNTED = 10, 100
 _NEWEST = "7" + "z" * 25  # the highest creation time, after which a list begins with its newest conversation
 
 
@@ -76,6 +79,22 @@ def read(
     if len(listed) > MAX_ROWS:
         listed, following = listed[:MAX_ROWS], listed[MAX_ROWS - 1].row.created
     return ConversationPage([entry.record for entry in listed], following)
+
+
+def count(workspace_id: str, agent_ids: Sequence[str]) -> str:
+    """Return the number of the agents' conversations as a text, which ends with `+` if there may be more.
+
+    This counts the first ten agents' conversations, and ends at 100. It costs one request per agent.
+    """
+    agents = [storage.join_key(workspace_id, agent_id) for agent_id in agent_ids]
+    entries = chain.from_iterable(_entries(agent, None, _MAX_COUNTED) for agent in agents[:_MAX_COUNTED_AGENTS])
+    number = sum(1 for _ in islice((row for row in entries if _may_exist(row)), _MAX_COUNTED))
+    return inbox.count_text(number, len(agents) > _MAX_COUNTED_AGENTS)
+
+
+def _may_exist(row: ConversationRow) -> bool:
+    """Return whether an index entry has not expired. Entries without metadata are not checked."""
+    return row.summary is None or not store.has_expired(store.read_metadata(row))
 
 
 def _newest_first(workspace_id: str, agent_ids: Sequence[str], cursor: str | None) -> Iterator[ConversationRow]:

@@ -68,14 +68,15 @@ class ConversationList(NamedTuple):
 
     @property
     def version(self) -> str:
-        """A digest that changes with everything that the list shows, except the names of agents and colleagues."""
-        shown = [self.tab, self.counts, self.page.conversations, self.page.following, sorted(self.long_waits)]
+        """A digest of everything that the list shows, except names of agents and colleagues, and the number of all."""
+        counts = {name: number for name, number in self.counts.items() if name != "all"}
+        shown = [self.tab, counts, self.page.conversations, self.page.following, sorted(self.long_waits)]
         return hashlib.sha256(json.dumps(shown).encode()).hexdigest()[:32]
 
 
 @signed_in("/convos")
 def list_conversations(session: Session) -> Response:
-    """List the waiting conversations, the person's own, or all, and count the first two.
+    """List the waiting conversations, the person's own, or all, and count them.
 
     Without a `tab` in the query, list the waiting conversations, or all if there are filters. A tab that the person
     does not have redirects to these.
@@ -91,8 +92,7 @@ def list_conversations(session: Session) -> Response:
 
 def show(session: Session, status: int = 200, **result: Any) -> Response:
     """Return the page with the list that the request's query describes, and with the result of a form."""
-    listed = read(session)
-    agents = listed.agents or overview.visible_agents(session)
+    listed, agents = with_all_counted(session, read(session))
     colleagues, has_more = list_colleagues(session)
     return guard.page(
         session,
@@ -100,6 +100,7 @@ def show(session: Session, status: int = 200, **result: Any) -> Response:
         "/convos",
         status,
         searched_until=listed.page.searched_until,
+        newest=address_of({**listed.query, "cursor": None}),
         titles=agents.titles,
         has_more_agents=agents.has_more,
         max_rows=inbox.MAX_ROWS,
@@ -142,6 +143,18 @@ def read_beside(session: Session) -> ConversationList:
     if not leaves_search_out(query):
         return _read(session, query, conditions)
     return _read(session, {**query, "q": None, "cursor": None}, conditions._replace(text=""))._replace(query=query)
+
+
+def with_all_counted(session: Session, listed: ConversationList) -> tuple[ConversationList, VisibleAgents]:
+    """Return the list, with the number at the tab All if it has no filters, and the agents.
+
+    The number costs one request per agent, at most ten.
+    """
+    agents = listed.agents or overview.visible_agents(session)
+    if listed.is_filtered:
+        return listed, agents
+    number = all_conversations.count(session.workspace_id, [*agents.titles])
+    return listed._replace(counts={**listed.counts, "all": number}), agents
 
 
 def leaves_search_out(query: dict[str, Any]) -> bool:

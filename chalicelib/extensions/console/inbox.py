@@ -63,7 +63,7 @@ def read(session: Session, conditions: Filters = _ANY, agent_id: str | None = No
                     conversations[tab].append(record)
     conversations["mine"].sort(key=lambda record: record.get("state") != WAITING)
     shown = {tab: records[:MAX_ROWS] for tab, records in conversations.items()}
-    return Inbox(shown, {tab: _count_text(count, has_more) for tab, count in counts.items()})
+    return Inbox(shown, {tab: count_text(count, has_more) for tab, count in counts.items()})
 
 
 def is_long_wait(record: Document) -> bool:
@@ -100,7 +100,8 @@ def _tabs(session: Session, record: Document) -> list[str]:
     return [*(["waiting"] if record.get("state") == WAITING else []), *(["mine"] if is_mine else [])]
 
 
-def _count_text(count: int, has_more: bool) -> str:
+def count_text(count: int, has_more: bool) -> str:
+    """Return a count with at most two digits. If there are or may be more, `+` follows the number."""
     return f"{min(count, _MAX_COUNT)}{'+' if has_more or count > _MAX_COUNT else ''}"
 
 

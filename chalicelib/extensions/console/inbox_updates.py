@@ -4,7 +4,7 @@ from typing import Any
 
 from chalice.app import Response
 
-from chalicelib.extensions.console import conversation_list, guard, inbox, overview, pages
+from chalicelib.extensions.console import conversation_list, guard, inbox, pages
 from chalicelib.extensions.console.conversation_list import ConversationList
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -32,8 +32,10 @@ def read_inbox(session: Session) -> Response:
 def _list_values(session: Session, listed: ConversationList) -> Document:
     """Return the template variables for a list. A list beside a transcript names the agents if there are several."""
     is_beside = bool(current_request.query_value("beside"))
-    beside = conversation_list.titles_beside
-    titles = beside(session, listed) if is_beside else (listed.agents or overview.visible_agents(session)).titles
+    if is_beside:
+        titles = conversation_list.titles_beside(session, listed)
+    else:
+        listed, (titles, _) = conversation_list.with_all_counted(session, listed)
     values = {"titles": titles, "is_beside": is_beside, "colleagues": conversation_list.assignees(session, listed)}
     return {**values, "chosen": set(), **conversation_list.row_values(session, listed)}
 

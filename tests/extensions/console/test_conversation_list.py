@@ -13,7 +13,7 @@ from tests.capacity import metered
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
-from tests.extensions.console.test_inbox import converse, names_in
+from tests.extensions.console.test_inbox import converse, names_in, tab_counts
 
 AGENTS = [f"agent-{number}" for number in range(12)]
 
@@ -64,6 +64,38 @@ def test_the_pages_list_each_conversation_of_all_agents_once(
     of_one = [name for name in names if int(name[1:]) % 20 >= 11]
     assert names_on_all(signed_in, "/convos?agent=agent-11") == of_one
     assert signed_in.open("/convos?tab=all&cursor=x%23").status == 400
+
+
+def test_all_conversations_of_ten_agents_are_counted(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    def number() -> str:
+        return tab_counts(signed_in.open("/convos"))[-1]
+
+    fill(workspace_api, pass_time, 20)  # two of the twelve agents are not counted
+    assert number() == "10+"
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": AGENTS[2:]})
+    pass_time(31)  # the session caches the agents
+    assert number() == "18"
+    workspace_api.patch(f"/v3/agents/{AGENTS[11]}", {"agent": {"retention": {"days": 1}}})
+    converse(workspace_api, AGENTS[11], "New", "ended_chat")
+    assert number() == "19"
+    pass_time(25 * 60 * 60)
+    signed_in.start_session(email="bo@acme.test", password=PASSWORD)
+    assert number() == "18"
+
+
+def test_the_end_of_a_page_states_since_when_its_conversations_started(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(workspace_api, pass_time, 5)
+    monkeypatch.setattr(all_conversations, "MAX_ROWS", 3)
+    page = signed_in.open("/convos?tab=all").text
+    assert "3 shown, started since <time" in page and "Older conversations</a>" in page and "Back to" not in page
+    (following,) = re.findall(r'href="[^"]*/convos(\?[^"]*cursor=[^"]*)"', page)
+    page = signed_in.open(f"/convos{html.unescape(following)}").text
+    assert "2 shown, started since <time" in page and "Older conversations" not in page
+    assert f'<a href="{signed_in.home}/convos?tab=all">Back to the newest</a>' in page
 
 
 def test_a_page_with_filters_examines_a_part_and_continues(

@@ -39,7 +39,7 @@ def names_in(page: Answer) -> list[str]:
 
 
 def tab_counts(page: Answer) -> list[str]:
-    """Return the numbers at the tabs Waiting and Mine."""
+    """Return the numbers at the tabs."""
     return re.findall(r' <span class="count">([^<]*)</span>', page.text)
 
 
@@ -62,7 +62,7 @@ def test_the_tabs_list_and_count_the_conversations_of_all_agents(
         ("all", ["Eve", "Dov", "Cor", "Bea", "Ann"]),
     ):
         page = signed_in.open(f"/convos?tab={tab}")
-        assert (names_in(page), tab_counts(page)) == (names, ["2", "2"])
+        assert (names_in(page), tab_counts(page)) == (names, ["2", "2", "5"])
     assert names_in(signed_in.open("/convos?q=hello from c")) == ["Cor"]
     filtered = signed_in.open("/convos?tab=waiting&agent=support&q=HELLO&tag=")
     assert (names_in(filtered), tab_counts(filtered)) == (["Ann"], ["2", "2"])
@@ -74,7 +74,7 @@ def test_the_tabs_list_and_count_the_conversations_of_all_agents(
     answer = Api().call("GET", f"{operator.home}/convos?tab=mine", None, {"Cookie": operator.cookie})
     assert (answer.status, answer.headers["location"][-7:]) == (303, "/convos")  # an operator is not a client
     page = operator.open("/convos?tab=mine")
-    assert (names_in(page), tab_counts(page)) == (["Ann", "Cor", "Fay"], ["3"])
+    assert (names_in(page), tab_counts(page)) == (["Ann", "Cor", "Fay"], ["3", "6"])
 
 
 def test_a_row_shows_the_agent_the_assignee_and_a_long_wait(
@@ -284,5 +284,6 @@ def test_a_count_ends_at_99(signed_in: Browser, workspace_api: Api, number: int,
     for one in range(number):
         converse(workspace_api, "support", f"Visitor-{one}", "requested_chat")
     page = signed_in.open("/convos")
-    assert (tab_counts(page), len(names_in(page))) == ([text, "0"], 50)
-    assert "Only the first 50 are shown." in page.text
+    assert (tab_counts(page), len(names_in(page))) == ([text, "0", text], 50)
+    assert f"The first 50 of {text} are shown." in page.text
+    assert "Only the first 50 are shown." in signed_in.open("/convos?tab=waiting&q=visitor").text

@@ -1,7 +1,7 @@
 // Chooses all rows, and counts the chosen rows.
 const form = document.querySelector(".bulk"), all = form?.querySelector(".all"), box = all?.querySelector("input");
 const show = () => {
-  all.querySelector("output").textContent = form.querySelectorAll(".pick :checked").length;
+  form.querySelector("output").textContent = form.querySelectorAll(".pick :checked").length;
   box.checked = !form.querySelector(".pick input:not(:checked)");
 };
 if (all) {
