@@ -99,6 +99,8 @@ def _known(value: Any) -> dict[str, Any]:
 def _text(value: Any) -> str:
     if value is _MISSING:
         return ""
+    if isinstance(value, list) and all(isinstance(text, str) and "\n" not in text for text in value):
+        value = "\n".join(value)
     if isinstance(value, str):
         return template_filters.truncate(value, _MAX_TEXT)
     return template_filters.indented_json(value, _MAX_TEXT)

@@ -7,7 +7,17 @@ from urllib.parse import quote
 from chalice.app import Response
 
 from chalicelib import errors, ids
-from chalicelib.extensions.console import agent_form, calls, differences, guard, pages, rights, tool_form
+from chalicelib.extensions.console import (
+    agent_form,
+    calls,
+    change_authors,
+    differences,
+    guard,
+    pages,
+    rights,
+    tool_form,
+    version_excerpts,
+)
 from chalicelib.extensions.console.calls import commit_now, query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -16,8 +26,9 @@ from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _AGENT, _TOOL = "/v3/agents/{agent_id}", "/v3/tools/{tool_id}"
-_PAGE_SIZE = 100
+_PAGE_SIZE, _PROMPT = 100, "vg_systemPrompt"
 _NO_TAG = '"none"'  # no record has this tag
+_CREATION = {"createdAt", "createdAtUNIX"}  # the members that only a creation sets
 
 
 class VersionedRecord(NamedTuple):
@@ -43,6 +54,16 @@ class VersionedRecord(NamedTuple):
         return version
 
     @property
+    def kind(self) -> str:
+        """The kind of record, as the history names it."""
+        return "tools" if self.tool else "agents"
+
+    @property
+    def record_id(self) -> str:
+        """The record's id."""
+        return next(iter(self.ids.values()))
+
+    @property
     def current(self) -> int:
         """The number of the record's current version, which may not be in the list for a few seconds."""
         return ids.timestamp_of(self.tag.strip('"').partition(".")[0])
@@ -58,7 +79,8 @@ class Neighbours(NamedTuple):
 class ListedVersions(NamedTuple):
     """A page of versions, newest first, and the cursor of the next page.
 
-    Each version has a `position`. The oldest has 1. It is None if the page does not contain all versions.
+    Each version has a `position`. The oldest has 1. It is None if the page does not contain all versions. `is_creation`
+    is true for the version that created the record.
     """
 
     versions: list[Document]
@@ -129,20 +151,31 @@ def _tool(session: Session, agent_id: str, tool_id: str) -> VersionedRecord:
     return VersionedRecord(_TOOL, values, base, f"{page}#tools", agent, name, tool, tag, tool_form.read_only())
 
 
-def _versions(subject: VersionedRecord, cursor: str | None = None) -> ListedVersions:
+def _versions(session: Session, subject: VersionedRecord, cursor: str | None = None) -> ListedVersions:
     page = calls.get(f"{subject.path}/versions", {"limit": _PAGE_SIZE, "cursor": cursor}, **subject.ids)
-    versions, following = page["data"], page.get("nextCursor")
+    versions, following = change_authors.with_names(session, page["data"]), page.get("nextCursor")
     is_complete = not cursor and not following
     numbered = [
-        {**one, "position": len(versions) - place if is_complete else None} for place, one in enumerate(versions)
+        {**one, "position": len(versions) - place if is_complete else None, "is_creation": False}
+        for place, one in enumerate(versions)
     ]
+    if is_complete and numbered:
+        numbered[-1]["is_creation"] = bool(_CREATION & {*numbered[-1]["changed"]})
     return ListedVersions(numbered, following)
 
 
 def _list(session: Session, subject: VersionedRecord) -> Response:
-    page = _versions(subject, current_request.query_value("cursor"))
-    following = query_string({"cursor": page.next_cursor}) if page.next_cursor else None
-    return guard.page(session, "versions.html", "/agents", subject=subject, versions=page.versions, following=following)
+    page = _versions(session, subject, current_request.query_value("cursor"))
+    numbers, t = [one["number"] for one in page.versions], guard.texts(session)
+    return guard.page(
+        session,
+        "versions.html",
+        "/agents",
+        subject=subject,
+        versions=page.versions,
+        excerpts=version_excerpts.read(subject.kind, subject.record_id, numbers, subject.read_only, t),
+        following=query_string({"cursor": page.next_cursor}) if page.next_cursor else None,
+    )
 
 
 def _restore(session: Session, subject: VersionedRecord, number: str) -> Response:
@@ -157,7 +190,7 @@ def _restore(session: Session, subject: VersionedRecord, number: str) -> Respons
 
 def _page(session: Session, subject: VersionedRecord, number: str, status: int = 200) -> Response:
     document = subject.read(number)  # read first, because this rejects an invalid number
-    version, neighbours, older = _with_older(subject, int(number))
+    version, neighbours, older = _with_older(session, subject, int(number))
     return guard.page(
         session,
         "version.html",
@@ -170,17 +203,24 @@ def _page(session: Session, subject: VersionedRecord, number: str, status: int =
         newer=neighbours.newer,
         changes=None if older is None else _compare(subject, older, document),
         restoring=_compare(subject, subject.record, document),
+        empties_prompt=bool(subject.record.get(_PROMPT) and not document.get(_PROMPT)),
         is_stale=status == 412,
     )
 
 
-def _with_older(subject: VersionedRecord, number: int) -> tuple[Document | None, Neighbours, Document | None]:
-    """Return what is known of a version: its entry in the list, its neighbours, and the document before it."""
-    page = _versions(subject)
+def _with_older(
+    session: Session, subject: VersionedRecord, number: int
+) -> tuple[Document | None, Neighbours, Document | None]:
+    """Return what is known of a version: its entry in the list, its neighbours, and the document before it.
+
+    The document before a creation is empty.
+    """
+    page = _versions(session, subject)
     place = page.place_of(number)
     if place is None:
         return None, Neighbours(None, None), None
-    neighbours, older = page.neighbours(place), None
+    neighbours = page.neighbours(place)
+    older: Document | None = {} if page.versions[place]["is_creation"] else None
     if neighbours.older is not None:
         with suppress(errors.NotFound):
             older = subject.read(str(neighbours.older))

@@ -43,6 +43,13 @@ def find_version(workspace_id: str, resource: str, record_id: str, number: int) 
     return next(iter(versions), None)
 
 
+def list_versions(workspace_id: str, resource: str, record_id: str, last: int, limit: int) -> Iterator[VersionRow]:
+    """Yield up to `limit` versions, newest first, beginning with the version `last`. This costs one request per MB."""
+    partition = version_partition(storage.join_key(workspace_id, resource, record_id))
+    condition = VersionRow.change <= span(last, last)[1]
+    return storage.iterate(VersionRow, partition, condition, limit=limit, newest_first=True, consistent=False)
+
+
 def list_page(workspace_id: str, after: str | None, limit: int) -> list[HistoryRow]:
     """Return up to `limit` of a workspace's changes after the change `after`, oldest first."""
     condition = HistoryRow.change > after if after else None

@@ -1,18 +1,20 @@
 """Reads and restores record versions."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from chalicelib import errors, ids
 from chalicelib.extensions.history import store
-from chalicelib.http import auth
+from chalicelib.http import auth, privileges
 from chalicelib.http.lazy_module import LazyModule
 from chalicelib.storage import Document, DocumentRow
 
 if TYPE_CHECKING:
+    from chalicelib.extensions.history import models
     from chalicelib.http import projections, wire
 else:
+    models = LazyModule("chalicelib.extensions.history.models")
     projections, wire = LazyModule("chalicelib.http.projections"), LazyModule("chalicelib.http.wire")
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,13}")
@@ -31,6 +33,17 @@ def read(resource: str, record_id: str, number: str, find_record: Callable[[], D
     if row is None or ids.timestamp_of(row.version_tag) != milliseconds:
         raise errors.NotFound.of("version")
     return row.open()
+
+
+def read_newest(resource: str, record_id: str, last: int, limit: int) -> Iterator[tuple[int, Document]]:
+    """Yield up to `limit` stored versions, newest first, beginning with the version `last`, each with its number.
+
+    The documents contain the members that the caller may see. This is the service `versions`, which other extensions
+    get from `extensions.service("versions")`. It costs one request per MB.
+    """
+    model: Any = {"agents": lambda: models.AgentV3, "tools": lambda: models.Tool}[resource]
+    for version in store.list_versions(auth.caller().workspace_id, resource, record_id, last, limit):
+        yield ids.timestamp_of(version.change), privileges.visible(version.open(), model)
 
 
 def restore(model: Any, version: Document, today: Document) -> Document:

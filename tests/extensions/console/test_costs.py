@@ -122,6 +122,9 @@ def test_a_version_has_its_documented_cost(operator: Browser, workspace_api: Api
     number = workspace_api.get("/v3/agents/support/versions").data[0]["number"]
     operator.open("/settings")  # caches the session
     with metered() as meter:
+        assert "<ins>After</ins>" in operator.open("/agents/support/versions").text
+    costs.check("/console/agents/{id}/versions with two versions", meter)
+    with metered() as meter:
         assert "<ins>+ After</ins>" in operator.open(f"/agents/support/versions/{number}").text
     costs.check("/console/agents/{id}/versions/{number}", meter)
     with metered() as meter:

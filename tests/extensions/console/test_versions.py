@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from chalicelib.extensions.console import differences, member_names, rendering, sessions
+from chalicelib.extensions.console import differences, marked_lines, member_names, rendering, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
@@ -69,6 +69,51 @@ def test_long_texts_are_compared_by_lines() -> None:
     assert added.lines == ("+a",)
 
 
+def marks(before: str, after: str) -> list[str]:
+    """Return the changed lines of two texts, with brackets around the marked words."""
+    (changed,) = differences.between({"title": before}, {"title": after})
+    return [
+        line.sign + "".join(f"[{part.text}]" if part.is_changed else part.text for part in line.parts)
+        for line in marked_lines.marked_lines(changed, rendering.texts("en"))
+    ]
+
+
+def test_changed_words_are_marked_inside_a_line() -> None:
+    assert marks("Be brief and warm.", "Be brief, warm.") == ["-Be brief[ and] warm.", "+Be brief[,] warm."]
+    assert marks("Be brief.", "Be brief. Be warm.") == ["-Be brief.", "+Be brief.[ Be warm.]"]
+    assert marks("Same\nOld one\nLast", "Same\nNew one\nLast") == [
+        " Same", "-[Old] one", "+[New] one", " Last"
+    ]  # fmt: skip
+    assert marks("a b\nc d", "a x\ny z\na q") == ["-a [b]", "-c d", "+a [x]", "+y z", "+a q"]
+    assert marks("", "Added") == ["+Added"]
+
+
+def test_lists_of_texts_are_compared_as_lines() -> None:
+    (changed,) = differences.between({"hello": ["Hi", "Ask me"]}, {"hello": ["Hi", "Ask us"]})
+    assert changed.lines == (" Hi", "-Ask me", "+Ask us")
+    (changed,) = differences.between({"hello": ["a\nb"]}, {"hello": ["a", "b"]})
+    assert changed.lines
+
+
+def test_a_listed_version_shows_what_changed_first(signed_in: Browser, workspace_api: Api) -> None:
+    """A line begins near its first change, at most three members are shown, and people have their names."""
+    stream = Stream("agents")
+    start = "You are the concierge of a large hotel at the harbour, and you are "
+    workspace_api.post("/v2/clients/bo", {"name": "Bo Visser"})
+    sessions.clear_cache()
+    signed_in.start_session(email="bo@acme.test", password=PASSWORD)
+    for prompt in ("brief.", "warm & brief."):
+        save(signed_in, {"vg_systemPrompt": start + prompt})
+        follow("agents", stream.read("agents"))
+    workspace_api.patch(f"/v3{AGENT}", {"agent": {"lang": "nl", "title": "Help", "description": "x", "starred": True}})
+    follow("agents", stream.read("agents"))
+    page = signed_in.open(f"{AGENT}/versions").text
+    newest, second = page.partition("rows versions")[2].split("<li>")[1:3]
+    assert "and 1 more" in newest and "<ins>Dutch</ins>" in newest
+    assert "<del>… harbour, and you are brief.</del>" in second
+    assert "<ins>… harbour, and you are warm &amp; brief.</ins>" in second and "Bo Visser" in second
+
+
 def test_flags_and_languages_are_compared_by_their_names() -> None:
     t = rendering.texts("nl")
     before, after = {"lang": "en", "starred": True, "title": "true"}, {"lang": "nl", "starred": False, "title": "en"}
@@ -82,7 +127,11 @@ def test_a_removed_value_is_shown_as_empty(signed_in: Browser, workspace_api: Ap
     workspace_api.patch(f"/v3{AGENT}", {"agent": {"lang": "en", "starred": True}})
     page = signed_in.open(f"{AGENT}/versions/{NUMBER}").text
     for name, value in (("Language", "English"), ("Starred", "Yes")):
-        assert f"<h3>{name}</h3>\n<pre><del>- {value}</del><ins>+ (empty)</ins></pre>" in page
+        assert f'<h3>{name}</h3>\n<pre><del>- {value}</del><span class="empty">Becomes empty</span></pre>' in page
+    for prompt in ("Be brief.", None):
+        workspace_api.patch(f"/v3{AGENT}", {"agent": {"vg_systemPrompt": prompt}})
+        page = signed_in.open(f"{AGENT}/versions/{NUMBER}").text
+        assert ("empties the system prompt" in page) == bool(prompt)
 
 
 def test_members_have_the_labels_of_the_form() -> None:
@@ -160,16 +209,17 @@ def test_a_version_of_a_tool_is_compared_and_restored(operator: Browser, workspa
     assert path in operator.open("/agents/support").text
     listed = operator.open(path)
     numbers = re.findall(rf'{path}/(\d+)"', listed.text)
-    rows = re.findall(r"<strong>(Version \d)(.*?)</strong>", listed.text)
+    rows = re.findall(r"<strong class=\"number\">(Version \d)(.*?)</strong>", listed.text)
     assert [(name, "Current" in rest) for name, rest in rows] == [("Version 2", True), ("Version 1", False)]
     newest = operator.open(f"{path}/{numbers[0]}")
     assert "Changed in this version" in newest.text and "<ins>+ After &lt;b&gt;</ins>" in newest.text
     assert "Restore this version" not in newest.text
-    assert f'{numbers[-1]}" rel="prev">Previous version</a></nav>' in newest.text
+    assert f'{numbers[-1]}" rel="prev">Previous version</a><a' in newest.text
+    assert "<del>Before</del>" in listed.text and "<ins>After &lt;b&gt;</ins>" in listed.text
     page = operator.open(f"{path}/{numbers[-1]}")
-    assert f'{numbers[0]}" rel="next">Next version</a></nav>' in page.text and 'rel="prev"' not in page.text
+    assert f'{numbers[0]}" rel="next">Next version</a><a' in page.text and 'rel="prev"' not in page.text
     assert "This creates a new version." in page.text and "Changed in this version" not in page.text
-    assert "oldest stored version" in page.text and ">Support</a>" in page.text
+    assert "Created with" in page.text and "<ins>+ Before</ins>" in page.text and ">Support</a>" in page.text
     assert "<h3>Name</h3>" in page.text and CANARY not in page.text and "<b>" not in page.text
     assert "Saved." in operator.submit(page, f"/versions/{numbers[-1]}", {}).text
     assert workspace_api.get(f"/v3/tools/{tool_id}").data["name"] == "Before"

@@ -1,0 +1,69 @@
+"""Summarises each version in a list: the first changed line of up to three members, before and after."""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise, takewhile
+from typing import Any, NamedTuple
+
+from chalicelib import extensions
+from chalicelib.extensions.console import differences, template_filters
+from chalicelib.extensions.console.differences import Difference
+from chalicelib.extensions.console.member_names import member_name
+from chalicelib.extensions.console.rendering import Texts
+from chalicelib.storage import Document
+
+_VERSIONS: Any = extensions.service("versions")
+MAX_VERSIONS = 20
+"""The maximum number of versions with excerpts on a page. Reading them costs one request per MB."""
+_MAX_MEMBERS, _MAX_TEXT = 3, 90
+# The number of equal characters before a change that an excerpt keeps, if the lines begin with more of them.
+_KEPT = 24
+_BRACKETS = frozenset(("[", "{", "]", "}", "],", "},"))
+
+
+class Excerpts(NamedTuple):
+    """A version's first changes, each with at most one removed and one added line, and the number of other changes."""
+
+    changes: list[Difference]
+    others: int
+
+
+def read(resource: str, record_id: str, numbers: list[int], read_only: frozenset[str], t: Texts) -> dict[int, Excerpts]:
+    """Return the excerpts of listed versions by number. Omit versions whose predecessor is not stored or not listed.
+
+    `numbers` contains the numbers of the listed versions, newest first.
+    """
+    if not numbers:
+        return {}
+    documents = _VERSIONS(resource, record_id, numbers[0], MAX_VERSIONS + 1)
+    return dict(_compare(documents, set(pairwise(numbers)), read_only, t))
+
+
+def _compare(
+    documents: Iterable[tuple[int, Document]], neighbours: set[tuple[int, int]], read_only: frozenset[str], t: Texts
+) -> Iterator[tuple[int, Excerpts]]:
+    for (number, after), (older, before) in pairwise(documents):
+        changes = differences.between(before, after, read_only) if (number, older) in neighbours else []
+        if changes:
+            excerpts = [change._replace(lines=_excerpt(change.lines)) for change in changes]
+            excerpts.sort(key=lambda change: (not member_name(change.path, t).label, not change.lines))
+            shown = excerpts[:_MAX_MEMBERS]
+            yield number, Excerpts(shown, len(changes) - len(shown))
+
+
+def _excerpt(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the first removed and the first added line that contain a word, truncated around their difference.
+
+    An object as JSON has no excerpt.
+    """
+    if any(line[1:].strip() in _BRACKETS for line in lines):
+        return ()
+    first = [next((line[1:] for line in lines if line[0] == sign and any(map(str.isalnum, line))), "") for sign in "-+"]
+    start = _start(*first) if all(first) else 0
+    texts = [template_filters.truncate(f"{'… ' if start else ''}{text[start:]}", _MAX_TEXT) for text in first]
+    return tuple(f"{sign}{text}" for sign, text in zip("-+", texts, strict=True) if text)
+
+
+def _start(before: str, after: str) -> int:
+    """Return the position of the word from which two lines are shown: at most 24 characters before they differ."""
+    equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+    return max(before.find(" ", max(equal - _KEPT, 0), equal) + 1, 0) if equal > _KEPT else 0
