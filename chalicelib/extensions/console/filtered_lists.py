@@ -22,7 +22,8 @@ def page(
 ) -> Response:
     """Return a page of the list that `read` returns: `{data, nextCursor?, countedUntil?}`.
 
-    If `read` raises InvalidPeriod, the list is empty, and the page explains the invalid field.
+    The template gets the other members of this list as `listed`. If `read` raises InvalidPeriod, the list is empty, and
+    the page explains the invalid field.
     """
     problem = None
     try:
@@ -39,6 +40,7 @@ def page(
         problem=problem,
         records=answer["data"],
         counted_until=answer.get("countedUntil"),
+        listed=answer,
         query_string=query_string(query),
         following=query_string({**query, "cursor": following}) if following else None,
         **values,

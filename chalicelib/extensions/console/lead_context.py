@@ -18,8 +18,6 @@ from chalicelib.storage import Document, join_key, split_key
 _MAX_MESSAGES, _MAX_OTHERS = 4, 5
 _MAX_CONVERSATIONS, _MAX_LEADS = 50, 100
 _HOUR_MILLISECONDS = 60 * 60 * 1000
-# The members that identify a person in the list of leads, in order.
-_PERSON = ("email", "phone")
 
 
 def conversation_of(session: Session, lead: Document) -> Document:
@@ -41,7 +39,7 @@ def others_of(session: Session, lead: Document) -> Document:
     The list has at most five of the newest 100 leads. The query selects all of the person's leads, and is None if the
     lead does not identify the person. This costs one request for the agents, and two for each agent with many leads.
     """
-    member, text = leads.first_text(lead, _PERSON)
+    member, text = leads.first_text(lead, leads.PERSON)
     if not text:
         return {"others": [], "others_query": None}
     titles = overview.visible_agents(session).titles

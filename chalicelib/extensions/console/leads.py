@@ -1,16 +1,18 @@
 """The leads page: the leads of the agents that a person sees, as a filterable list and as a CSV file."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 from urllib.parse import quote
 
 from chalice.app import Response
 
 from chalicelib import errors, ids
-from chalicelib.extensions.console import filtered_lists, overview, pages, periods
+from chalicelib.extensions.console import filtered_lists, lead_ranges, overview, pages, periods
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -22,11 +24,15 @@ from chalicelib.leads.listing import LeadQuery
 from chalicelib.leads.store import LeadRow
 from chalicelib.storage import Document
 
-_FIELDS = ("agent", "from", "to", "q")
+_FIELDS = ("agent", "from", "to", "q", "order")
+_OLDEST = "oldest"  # the value of `order` with which the oldest lead is first
 PAGE_SIZE, MAX_EXPORTED = 50, 5_000
+_MAX_COUNTED = 500  # leads
 _MAX_EXAMINED = 20_000  # leads per file; examining them takes about three seconds
 # The minimum number of leads in the first request for each of several agents.
 _LEAST_PORTION = 5
+PERSON = ("email", "phone")
+"""The members that identify a lead's person in the list, in order."""
 # The members that may identify a lead's conversation in a search, in order, and the maximum characters of a search.
 _SEARCHED, _MAX_SEARCH = ("userID", "email", "phone", "name"), 200
 _HOUR = 60 * 60
@@ -34,20 +40,10 @@ _HOUR = 60 * 60
 
 @signed_in("/leads")
 def list_leads(session: Session) -> Response:
-    """List the leads of one agent or of all visible agents, newest first."""
+    """List the leads of one agent or of all visible agents, newest first or oldest first."""
     query, agents = filtered_lists.query_from_request(_FIELDS), overview.visible_agents(session)
-    return filtered_lists.page(
-        session,
-        "leads.html",
-        "/leads",
-        query,
-        lambda: _page(session, agents.titles),
-        titles=agents.titles,
-        conversation_of=conversation_of,
-        export_limit=MAX_EXPORTED,
-        has_more_agents=agents.has_more,
-        saved=current_request.query_value("saved"),
-    )
+    read = partial(_page, session, agents.titles)
+    return filtered_lists.page(session, "leads.html", "/leads", query, read, **_values(query, agents))
 
 
 @signed_in("/leads")
@@ -76,6 +72,11 @@ def conversation_of(lead: Document) -> str | None:
     return f"/convos{query_string(query)}"
 
 
+def person_of(lead: Document) -> str:
+    """Return the email or phone number that identifies a lead's person, or an empty string."""
+    return first_text(lead, PERSON)[1]
+
+
 def first_text(lead: Document, names: Iterable[str]) -> tuple[str, str]:
     """Return the first of these members that has a text, with up to 200 characters of it, or two empty strings."""
     texts = ((name, str(lead.get(name) or "").strip()[:_MAX_SEARCH]) for name in names)
@@ -83,16 +84,30 @@ def first_text(lead: Document, names: Iterable[str]) -> tuple[str, str]:
 
 
 def rows(session: Session, titles: dict[str, str], query: LeadQuery) -> PositionedRows[LeadRow]:
-    """Yield the leads of one agent or of all visible agents, newest first.
+    """Yield the leads of one agent or of all visible agents in the request's order, by default newest first.
 
     Operators read all agents' leads from one index. For others, each agent has a partition, so this costs at least one
     request per agent.
     """
+    is_oldest_first = current_request.query_value("order") == _OLDEST
+    read = lead_ranges.oldest_first if is_oldest_first else listing.rows
     if query.agent_id is not None or session.agent_ids is None:
-        return listing.rows(session.workspace_id, query, PAGE_SIZE)
+        return read(session.workspace_id, query, PAGE_SIZE)
     portion = max(_LEAST_PORTION, PAGE_SIZE // max(len(titles), 1))
-    of_agents = (listing.rows(session.workspace_id, query._replace(agent_id=one), portion) for one in titles)
-    return merge(*of_agents, key=itemgetter(0), reverse=True)
+    of_agents = (read(session.workspace_id, query._replace(agent_id=one), portion) for one in titles)
+    return merge(*of_agents, key=itemgetter(0), reverse=not is_oldest_first)
+
+
+def _values(query: dict[str, str], agents: overview.VisibleAgents) -> Document:
+    return {
+        "order_query": query_string({**query, "order": "" if query["order"] == _OLDEST else _OLDEST}),
+        "titles": agents.titles,
+        "has_more_agents": agents.has_more,
+        "conversation_of": conversation_of,
+        "person_of": person_of,
+        "export_limit": MAX_EXPORTED,
+        "saved": current_request.query_value("saved"),
+    }
 
 
 def _query(titles: dict[str, str]) -> LeadQuery:
@@ -104,7 +119,7 @@ def _query(titles: dict[str, str]) -> LeadQuery:
 
 
 def _cursor() -> str | None:
-    """Return the ULID before which the list continues, or None if there is no cursor. Raise Invalid."""
+    """Return the ULID after which the list continues, or None if there is no cursor. Raise Invalid."""
     cursor = current_request.query_value("cursor")
     if cursor and not ids.ULID.fullmatch(cursor):
         raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response")
@@ -112,11 +127,30 @@ def _cursor() -> str | None:
 
 
 def _page(session: Session, titles: dict[str, str]) -> Document:
-    """Return one page of leads, and the next page's cursor. Raise InvalidPeriod."""
+    """Return one page of leads, the next page's cursor, the number of leads, and how many each person has on the page.
+
+    Raise InvalidPeriod.
+    """
     query = _query(titles)
     examined = examine(rows(session, titles, query), lambda row, lead: _listed(row, lead, query))
     records, position = take_bounded(examined, PAGE_SIZE)
-    return {"data": [json.loads(record) for record in records], "nextCursor": position}
+    data = [json.loads(record) for record in records]
+    total = len(data) if not (position or query.after) else _count(session, titles, query)
+    return {"data": data, "nextCursor": position, "total": total, "repeats": Counter(map(person_of, data))}
+
+
+def _count(session: Session, titles: dict[str, str], query: LeadQuery) -> str | None:
+    """Return the number of leads in the list's period, such as 252 or 500+, or None on other pages and in searches.
+
+    Operators' lists cost one request, and others at most one per agent.
+    """
+    if query.text or query.after:
+        return None
+    is_one = query.agent_id is not None or session.agent_ids is None
+    queries = [query] if is_one else [query._replace(agent_id=agent_id) for agent_id in titles]
+    every = chain.from_iterable(lead_ranges.oldest_first(session.workspace_id, one, _MAX_COUNTED) for one in queries)
+    counted = sum(1 for _ in islice(every, _MAX_COUNTED))
+    return f"{counted}{'+' if counted == _MAX_COUNTED else ''}"
 
 
 def _all(session: Session, titles: dict[str, str], query: LeadQuery) -> Iterator[Document]:

@@ -264,7 +264,34 @@ def test_the_leads_of_several_agents_are_listed_by_time(
     assert names == newest_first
     assert re.findall(r"Lead \d+\.", browser.open("/leads.csv").text) == newest_first
     # One request for each agent, and one more for each of the two agents with the most leads on the page.
-    assert requests == [6, 6, 4]
+    # The first page also counts each agent's leads.
+    assert requests == [4 + 6, 6, 4]
+    assert "Shown: 50 of 120." in browser.open("/leads").text
+
+
+def test_leads_are_listed_from_the_oldest(browser: Browser, workspace_api: Api, pass_time: PassTime) -> None:
+    for number in range(70):
+        pass_time(1)
+        agent_id = ("support", "second")[number % 2]
+        workspace_api.post("/v2/agents/second", {})
+        workspace_api.post("/v3/leads", {"lead": {"agentId": agent_id, "name": f"Lead {number}."}})
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": ["support", "second"]})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    for agent, numbers in (("", range(70)), ("agent=second&", range(1, 70, 2))):
+        page = browser.open(f"/leads?{agent}order=oldest").text
+        cursor = re.search(r"&amp;cursor=(\w+)|\?cursor=(\w+)", page)
+        rest = browser.open(f"/leads?{agent}order=oldest&cursor={cursor[1]}").text if cursor else ""
+        assert re.findall(r">(Lead \d+\.)<", page + rest) == [f"Lead {number}." for number in numbers]
+        assert 'aria-sort="ascending"' in page and f"Shown: {min(50, len(numbers))} of {len(numbers)}." in page
+    assert "No leads match" in browser.open("/leads?order=oldest&to=2026-01-01").text
+
+
+def test_a_person_with_several_leads_is_marked(browser: Browser, workspace_api: Api) -> None:
+    for email in ("a@b.test", "a@b.test", "c@b.test", "", ""):
+        workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "name": "Ann", "email": email}})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    marks = re.findall(r'<a class="tag" href="[^"]*(/leads[^"]*)"[^>]*>([^<]*)<', browser.open("/leads").text)
+    assert marks == [("/leads?q=a%40b.test", "×2")] * 2
 
 
 def test_an_operator_sees_all_leads_page_by_page(workspace: NewWorkspace, workspace_api: Api) -> None:

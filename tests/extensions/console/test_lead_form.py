@@ -51,7 +51,7 @@ def test_only_administrators_delete_a_lead(bo: Browser, path: str, workspace_api
 def test_a_list_of_leads_shows_the_number_and_the_next_action(bo: Browser, workspace_api: Api) -> None:
     assert "There are no leads yet." in bo.open("/leads").text
     workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "name": "Ann"}})
-    assert "Shown: 1. Newest first." in bo.open("/leads").text
+    assert "Shown: 1 of 1." in bo.open("/leads").text
     assert f'<a class="button second" href="{bo.home}/leads">Clear filters</a>' in bo.open("/leads?q=other").text
 
 
