@@ -1,66 +1,79 @@
-"""The audit log, which lists the changes to records with their authors and changed members, and filters."""
+"""The audit log, which lists the changes to records with their authors and changed members, and its search."""
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from chalice.app import Response
 
 from chalicelib import ids
-from chalicelib.extensions.console import calls, filtered_lists, pages, periods, record_names, rights
+from chalicelib.extensions.console import calls, filtered_lists, guard, pages, periods, record_names, rights
 from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.member_names import member_name
+from chalicelib.extensions.console.rendering import Texts
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request, files
 from chalicelib.storage import Document
 
-_FIELDS = ("kind", "id", "by", "from", "to")
+_FIELDS = ("q", "kind", "id", "by", "from", "to")
 _KINDS = ("agents", "tools", "clients", "orgs", "webhooks", "tokens", "keys")
 _PAGE_SIZE = 50
-# A file has up to 10 pages of 100 changes.
-_FILE_PAGE_SIZE, _MAX_PAGES = 100, 10
-_COLUMNS = ("at", "resource", "operation", "changed", "byKind", "byId", "byName")
+# A file or a search examines up to 10 pages of 100 changes.
+_LARGE_PAGE_SIZE, _MAX_PAGES = 100, 10
+_COLUMNS = ("at", "resource", "operation", "changed", "byKind", "byId", "byName", "name")
 
 
 @signed_in("/settings")
 def list_changes(session: Session) -> Response:
-    """List the changes that match the filters, newest first."""
+    """List the changes that match the filters and the search, newest first."""
     rights.require_operator(session)
     query = filtered_lists.query_from_request(_FIELDS)
-    return filtered_lists.page(
-        session,
-        "audit.html",
-        "/settings",
-        query,
-        partial(_with_names, session, query),
-        kinds=_KINDS,
-        most_changes=_MAX_PAGES * _FILE_PAGE_SIZE,
-    )
+    read, limit = partial(_first_matches, session, query), _MAX_PAGES * _LARGE_PAGE_SIZE
+    return filtered_lists.page(session, "audit.html", "/settings", query, read, kinds=_KINDS, most_changes=limit)
 
 
 @signed_in("/settings")
 def download(session: Session) -> Response:
     """Return up to 1,000 changes that match the filters as a file, newest first. Raise InvalidPeriod."""
     rights.require_operator(session)
-    query = filtered_lists.query_from_request(_FIELDS)
-    text = files.heading(files.CSV, _COLUMNS) + "".join(files.csv_line(_cells(one)) for one in _changes(query))
-    return pages.download("audit-log.csv", files.MEDIA[files.CSV], text)
+    matches = _pages(session, filtered_lists.query_from_request(_FIELDS), None, _LARGE_PAGE_SIZE)
+    lines = (files.csv_line(_cells(one)) for one in chain.from_iterable(page["data"] for page in matches))
+    return pages.download("audit-log.csv", files.MEDIA[files.CSV], files.heading(files.CSV, _COLUMNS) + "".join(lines))
 
 
-def _with_names(session: Session, query: dict[str, str]) -> Document:
-    """Return a page of changes with the names of their records. Raise InvalidPeriod."""
-    answer = _read(query, current_request.query_value("cursor"), _PAGE_SIZE)
-    names = record_names.read(session.workspace_id, (one["resource"] for one in answer["data"]))
-    return {**answer, "data": [{**one, "record": names.get(one["resource"])} for one in answer["data"]]}
+def _first_matches(session: Session, query: dict[str, str]) -> Document:
+    """Return the first page of changes or, in a search, about 50 matches among up to 1,000 changes.
+
+    Raise InvalidPeriod.
+    """
+    size, cursor = _LARGE_PAGE_SIZE if query["q"] else _PAGE_SIZE, current_request.query_value("cursor")
+    matches: list[Document] = []
+    for page in _pages(session, query, cursor, size):
+        matches, cursor = matches + page["data"], page.get("nextCursor")
+        if not query["q"] or len(matches) >= _PAGE_SIZE:
+            break
+    return {"data": matches, "nextCursor": cursor}
 
 
-def _changes(query: dict[str, str]) -> Iterator[Document]:
-    cursor = None
+def _pages(session: Session, query: dict[str, str], cursor: str | None, limit: int) -> Iterator[Document]:
+    """Yield up to 10 pages of matching changes, with the names of their records. Raise InvalidPeriod."""
+    text, t = query["q"].strip().casefold(), guard.texts(session)
     for _ in range(_MAX_PAGES):
-        page = _read(query, cursor, _FILE_PAGE_SIZE)
-        yield from page["data"]
+        page = _read(query, cursor, limit)
+        names = record_names.read(session.workspace_id, (one["resource"] for one in page["data"]))
+        changes = [{**one, "record": names.get(one["resource"])} for one in page["data"]]
+        yield {**page, "data": [one for one in changes if not text or _contains(one, text, t)]}
         cursor = page.get("nextCursor")
         if cursor is None:
             return
+
+
+def _contains(change: Document, text: str, t: Texts) -> bool:
+    """Return whether a record's name or id, or the name of a changed member, contains a case-folded text."""
+    name = change["record"].name if change["record"] else ""
+    labels = [member_name(path, t).label for path in change["changed"]]
+    return any(text in one.casefold() for one in (name, change["resource"], *change["changed"], *labels))
 
 
 def _read(query: dict[str, str], cursor: str | None, limit: int) -> Document:
@@ -78,7 +91,8 @@ def _read(query: dict[str, str], cursor: str | None, limit: int) -> Document:
 def _cells(change: Document) -> tuple[Any, ...]:
     by = change["by"] or {}
     author = (by.get("kind"), by.get("id"), by.get("name"))
-    return change["at"], change["resource"], change["operation"], " ".join(change["changed"]), *author
+    name = change["record"].name if change["record"] else None
+    return change["at"], change["resource"], change["operation"], " ".join(change["changed"]), *author, name
 
 
 def _resource(query: dict[str, str]) -> str:

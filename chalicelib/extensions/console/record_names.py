@@ -7,6 +7,8 @@ from urllib.parse import quote
 from chalicelib import storage
 from chalicelib.agents import store as agents
 from chalicelib.clients import store as clients
+from chalicelib.credentials import store as credentials
+from chalicelib.credentials import tokens
 from chalicelib.extensions.console import calls
 from chalicelib.extensions.console.template_filters import agent_title, display_name
 from chalicelib.organisations import store as organisations
@@ -14,6 +16,8 @@ from chalicelib.storage import parent_scoped_ids
 from chalicelib.tools.store import ToolRow
 
 _WEBHOOKS = "webhooks"
+_CREDENTIALS = {"tokens": (tokens.ACCESS,), "keys": (tokens.WORKSPACE, tokens.AGENT)}
+_MAX_CREDENTIALS = 100  # the newest of each kind
 
 
 class RecordName(NamedTuple):
@@ -27,14 +31,21 @@ class RecordName(NamedTuple):
 def read(workspace_id: str, resources: Iterable[str]) -> dict[str, RecordName]:
     """Return the names of the existing records among these resources, such as `agents/support`.
 
-    This costs one request for agents, tools, people and organisations, and one if there are webhooks. Access tokens and
-    workspace keys are left out, because their ids are not their keys in the database.
+    This costs one request for agents, tools, people and organisations, and one if there are webhooks. Access tokens
+    cost two requests and keys four, because their ids are not their keys in the database. Only the newest 100 active
+    tokens and keys of each kind have names.
     """
     parts = [(one, *one.split("/", 1)) for one in dict.fromkeys(resources)]
     stored = [(one, kind, _KEYS[kind](workspace_id, record_id)) for one, kind, record_id in parts if kind in _KEYS]
     rows = storage.find_many([key._replace(consistent=False) for _, _, key in stored]) if stored else []
     names = {one: _NAMES[kind](row) for (one, kind, _), row in zip(stored, rows, strict=True) if _exists(row)}
-    return {**names, **(_webhooks() if any(kind == _WEBHOOKS for _, kind, _ in parts) else {})}
+    kinds = {kind for _, kind, _ in parts}
+    for kind in (kind for resource in sorted(kinds & _CREDENTIALS.keys()) for kind in _CREDENTIALS[resource]):
+        names |= {
+            f"{row.resource}/{row.credential_id}": _credential(row)
+            for row in credentials.list_active(workspace_id, kind, newest=_MAX_CREDENTIALS)
+        }
+    return {**names, **(_webhooks() if _WEBHOOKS in kinds else {})}
 
 
 def _exists(row: Any) -> bool:
@@ -66,6 +77,11 @@ def _client(row: clients.ClientRow) -> RecordName:
 
 def _organisation(row: organisations.OrganisationRow) -> RecordName:
     return RecordName(display_name(row.open(), "name") or row.org_id, f"/settings/orgs/{quote(row.org_id)}")
+
+
+def _credential(row: credentials.CredentialRow) -> RecordName:
+    paths = {tokens.ACCESS: "/settings#tokens", tokens.AGENT: f"/agents/{quote(row.agent_id or '')}#install"}
+    return RecordName(row.name, paths.get(row.kind, ""))
 
 
 def _webhooks() -> dict[str, RecordName]:

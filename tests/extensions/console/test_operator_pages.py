@@ -101,12 +101,45 @@ def test_the_audit_log_lists_and_filters_changes(operator: Browser, workspace_ap
     file = operator.open("/settings/audit.csv?kind=agents&id=support")
     assert file.headers["content-disposition"] == 'attachment; filename="audit-log.csv"'
     heading, newest, *_ = csv.reader(file.text.splitlines())
-    assert heading == ["at", "resource", "operation", "changed", "byKind", "byId", "byName"]
+    assert heading == ["at", "resource", "operation", "changed", "byKind", "byId", "byName", "name"]
     assert (newest[1:5], len(file.text.splitlines())) == (
         ["agents/support", "update", "title", "workspace"],
         len(filtered) + 1,
     )
     assert operator.open("/settings/audit.csv?id=support").status == 400
+
+
+def test_the_audit_log_is_searched_by_names_ids_and_fields(
+    operator: Browser, workspace_api: Api, history: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chalicelib.extensions.console.audit._LARGE_PAGE_SIZE", 2)
+    workspace_api.patch("/v3/agents/support", {"agent": {"vg_systemPrompt": "Be brief.", "title": "Harbour"}})
+    for number in range(3):
+        workspace_api.patch("/v3/agents/other", {"agent": {"title": f"Other {number}"}})
+    follow("agents", history.read("agents"))
+    for text in ("system PROMPT", "vg_system"):
+        (row,) = rows(operator.open(f"/settings/audit?q={quote(text)}").text)
+        assert row[0] == "Harbour Agent support"
+    harbour, support = (rows(operator.open(f"/settings/audit?q={text}").text) for text in ("harbour", "agents/SUPP"))
+    assert harbour == support and {row[0] for row in harbour} == {"Harbour Agent support"}
+    nothing = operator.open("/settings/audit?q=unknown").text
+    assert "No changes match." in nothing and ">Clear filters</a>" in nothing
+    lines = operator.open("/settings/audit.csv?q=system").text.splitlines()
+    assert len(lines) == 2 and lines[1].endswith(",Harbour")
+
+
+def test_the_audit_log_names_tokens_and_keys(operator: Browser, workspace_api: Api) -> None:
+    streams = {name: Stream(name) for name in ("agents", "credentials")}
+    workspace_api.post("/v3/tokens", {"token": {"name": HOSTILE, "expiresInSeconds": 86_400}})
+    workspace_api.post("/v2/agents/keyed", {"title": "Keyed"})
+    workspace_api.post("/v3/workspace/key/rotate", {})
+    for name, stream in streams.items():
+        follow(name, stream.read(name))
+    page = operator.open("/settings/audit")
+    names = [row[0].rsplit(" ", 1)[0] for row in rows(page.text)]
+    assert f"{HOSTILE} Access token" in names and "keyed Key" in names and "<img" not in page.text
+    assert sorted(name for name in names if name.endswith(" Key")) == ["first key Key", "first key Key", "keyed Key"]
+    assert "/settings#tokens" in page.text and "/agents/keyed#install" in page.text
 
 
 def test_the_audit_log_names_records_and_links_to_them(operator: Browser, workspace_api: Api) -> None:
