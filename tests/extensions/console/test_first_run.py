@@ -46,6 +46,7 @@ def test_the_steps_lead_from_an_empty_workspace_to_a_conversation(operator: Brow
     page = operator.open("/overview")
     assert steps(page) == dict.fromkeys(STEPS, False)
     assert links(page, operator.home) == ["/new-agent", "/settings/new-org"]
+    assert '/docs">Documentation</a>' in page.text
 
     operator.submit(operator.open("/new-agent"), "/new-agent", {"title": "Sales"})
     page = operator.open("/overview")

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from chalicelib.extensions.console import operators
 from tests.api import Api
 from tests.extensions.console.browser import Browser, csrf_field, is_asked_once
@@ -27,6 +29,27 @@ def test_a_token_is_shown_once_and_revoked(operator: Browser, workspace_api: Api
 
 def test_a_new_token_can_only_read_by_default(operator: Browser) -> None:
     assert '<option value="read" selected>' in operator.open("/settings").text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text", "is_soon"),
+    [
+        (86_400 * 90 + 60, "in 90 days", False), (86_400 * 14 + 60, "in 14 days", False),
+        (86_400 * 13 + 60, "in 13 days", True), (86_400 + 60, "in one day", True), (3_600, "in less than a day", True),
+    ],
+)  # fmt: skip
+def test_the_expiry_of_a_token_is_in_words_and_stands_out_in_the_last_days(
+    operator: Browser, workspace_api: Api, seconds: int, text: str, is_soon: bool
+) -> None:
+    workspace_api.post("/v3/tokens", {"token": {"name": "Import", "expiresInSeconds": seconds}})
+    assert f'<div class="{"soon" if is_soon else "hint"}">{text}</div>' in operator.open("/settings").text
+
+
+def test_the_settings_begin_with_all_lists_and_a_result_with_its_list(operator: Browser) -> None:
+    start = operator.open("/settings")
+    issued = operator.submit(start, "/settings/tokens", {"name": "Import", "days": "90"})
+    shown = [re.findall('class="panel first" id="([a-z]+)"', page.text) for page in (start, issued)]
+    assert shown == [["organisations", "webhooks", "tokens"], ["tokens"]]
 
 
 def test_the_install_snippets_have_the_address_of_the_run_and_can_be_copied(operator: Browser) -> None:
