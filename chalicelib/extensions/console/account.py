@@ -1,4 +1,4 @@
-"""The profile page: a person's own name, photo, language, time zone, notifications, password and sessions."""
+"""The profile page: a person's own name, photo, language, time zone, emails, sign-in and sessions."""
 
 from typing import Any
 
@@ -14,6 +14,7 @@ from chalicelib.extensions.console import (
     open_sessions,
     pages,
     periods,
+    rights,
     session_store,
     sessions,
     settings,
@@ -30,7 +31,7 @@ _CLIENT = "/v2/clients/{client_id}"
 _FIELDS = (
     Field("name", TEXT), Field("squarePhotoURL", TEXT), Field("preferredLanguage", TEXT), Field("timezone", TEXT)
 )  # fmt: skip
-_CURRENT, _PASSWORD = "currentPassword", "dashboardPassword"
+_CURRENT, _PASSWORD, _EMAIL = "currentPassword", "dashboardPassword", "email"
 
 
 @signed_in(sessions.ACCOUNT)
@@ -57,17 +58,18 @@ def save_account(session: Session) -> Response:
 
 @signed_in(sessions.ACCOUNT)
 def save_password(session: Session) -> Response:
-    """Set the person's own password, which ends all their sessions, and start a new session for this browser.
+    """Set the person's own email or password, which ends all their sessions. Start a new session for this browser.
 
-    A wrong current password counts as a failed sign-in.
+    Only administrators can change their email. A wrong current password counts as a failed sign-in.
     """
     sent, client = guard.form(), clients.read(session.workspace_id, _client_id(session))
     try:
-        _change_password(session, client, sent)
+        change = _sign_in_change(session, client, sent)
+        _change_sign_in(session, client, change)
     except errors.ApiError as error:
-        return _page(session, error)
-    issued = sessions.restart(session, sent.get(_PASSWORD, ""))
-    response = pages.saved(session.workspace_id, sessions.ACCOUNT, "password")
+        return _page(session, error, {_EMAIL: sent.get(_EMAIL, "")})
+    issued = sessions.restart(session, change.get(_PASSWORD) or sent.get(_CURRENT, ""))
+    response = pages.saved(session.workspace_id, sessions.ACCOUNT, "password" if _PASSWORD in change else "email")
     if issued:
         response.headers["Set-Cookie"] = _cookie(session, issued.token, session_store.LIFETIME)
     return response
@@ -99,14 +101,26 @@ def _notifications(client: Document, sent: dict[str, str]) -> Document:
     return settings.NOTIFICATIONS[choice] if preferences.by_email(client) != bool(choice) else {}
 
 
-def _change_password(session: Session, client: clients.ClientRow, sent: dict[str, str]) -> None:
-    """Raise a form error, TooManyAttempts, and PreconditionFailed if the client has changed since it was read."""
-    password, tag = sent.get(_PASSWORD, ""), f'"{client.version_tag}"'
-    if not sessions.check_password(session.workspace_id, client.open(), sent.get(_CURRENT, ""), guard.address()):
+def _sign_in_change(session: Session, client: clients.ClientRow, sent: dict[str, str]) -> Document:
+    """Return the change to the person's email and password. Raise a form error, Forbidden and TooManyAttempts."""
+    document, email, password = client.open(), sent.get(_EMAIL, "").strip(), sent.get(_PASSWORD, "")
+    if not sessions.check_password(session.workspace_id, document, sent.get(_CURRENT, ""), guard.address()):
         raise guard.form_error(session, _CURRENT)
-    if sent.get(_CURRENT) == password:
+    rights.require_valid(session, client, document)
+    if password and sent.get(_CURRENT) == password:
         raise guard.form_error(session, f"{_PASSWORD}.same")
-    commit_now(lambda: calls.send("POST", _CLIENT, {_PASSWORD: password}, tag, client_id=client.client_id))
+    is_new = document.get("isOrgAdmin") and email not in ("", document.get(_EMAIL))
+    change = {_EMAIL: email} if is_new else {}
+    return {**change, _PASSWORD: password} if password or not change else change
+
+
+def _change_sign_in(session: Session, client: clients.ClientRow, change: Document) -> None:
+    """Raise a form error, and PreconditionFailed if the client has changed since it was read."""
+    tag = f'"{client.version_tag}"'
+    try:
+        commit_now(lambda: calls.send("POST", _CLIENT, change, tag, client_id=client.client_id))
+    except clients.EmailTaken:
+        raise guard.form_error(session, _EMAIL, clients.EmailTaken) from None
 
 
 def _client_id(session: Session) -> str:
@@ -131,7 +145,7 @@ def _page(session: Session, error: errors.ApiError | None = None, values: dict[s
         "account.html",
         sessions.ACCOUNT,
         error,
-        values={**fields.values(displayed.fields, client), **(values or {})},
+        values={_EMAIL: client.get(_EMAIL) or "", **fields.values(displayed.fields, client), **(values or {})},
         left_out=displayed.left_out,
         languages=settings.choices(guard.texts(session), "as_organisation", "language", pages.LANGUAGES, stored),
         zones=periods.ZONES,

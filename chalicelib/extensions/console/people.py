@@ -31,9 +31,10 @@ from chalicelib.storage import Document
 
 _PATH = "/v2/clients/{client_id}"
 _FIELDS = (Field("name", TEXT), Field("email", TEXT))
-# Clients cannot change their own permissions, because the last administrator could lock out the organisation.
 _RIGHTS = (Field("isOrgAdmin", FLAG), Field("disabled", FLAG))
-_NOTIFY, _PASSWORD, _CURRENT, _ACCESS = "notify", "dashboardPassword", "currentPassword", "canAccess"
+_NOTIFY, _PASSWORD, _ACCESS = "notify", "dashboardPassword", "canAccess"
+# The field for the settings, which only administrators can open. New administrators always may.
+_SETTINGS = f"{_ACCESS}./settings"
 # The members without which a client cannot sign in.
 _SIGN_IN = ("email", _PASSWORD)
 REMOVE, INVITE, VIEW = "remove", "invite", "view"
@@ -42,10 +43,9 @@ REMOVE, INVITE, VIEW = "remove", "invite", "view"
 
 @signed_in("/settings")
 def read_new_client(session: Session, org_id: str) -> Response:
-    """Show the form for a new person, who by default may open the pages of the session's person except the settings."""
+    """Show the form for a new person, who by default gets emails, and may open the pages of the session's person."""
     rights.require_organisation(session, org_id)
-    opened = _values({_ACCESS: session.client.get(_ACCESS)})
-    return _page(session, org_id, {}, "", {**opened, f"{_ACCESS}./settings": ""})
+    return _page(session, org_id, {}, "", {**_values({_ACCESS: session.client.get(_ACCESS)}), _NOTIFY: "on"})
 
 
 @signed_in("/settings")
@@ -53,7 +53,7 @@ def create_client(session: Session, org_id: str) -> Response:
     """Add a person to the organisation."""
     rights.require_organisation(session, org_id)
     sent = guard.form()
-    values = _submitted_values({}, sent)
+    values = _submitted_values({}, {**sent, **({_SETTINGS: "on"} if sent.get("isOrgAdmin") else {})})
     try:
         created = _create(session, org_id, _change({}, values, sent, session), sent.get("form_id"))
     except errors.ApiError as error:
@@ -63,8 +63,10 @@ def create_client(session: Session, org_id: str) -> Response:
 
 @signed_in("/settings")
 def read_client(session: Session, org_id: str, client_id: str) -> Response:
-    """Show the form for a person in the organisation."""
+    """Show the form for a person in the organisation. A person's own record is in their profile."""
     client, tag = _read(session, org_id, client_id)
+    if _is_own(session, client):
+        return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}")
     return _page(session, org_id, client, tag, _values(client))
 
 
@@ -72,6 +74,8 @@ def read_client(session: Session, org_id: str, client_id: str) -> Response:
 def save_client(session: Session, org_id: str, client_id: str) -> Response:
     """Save the form. If the record has changed since the form was shown, save nothing and show the differences."""
     (client, tag), sent = _read(session, org_id, client_id), guard.form()
+    if _is_own(session, client):
+        raise errors.Forbidden("Change your own record in your profile.")
     if action := _ACTIONS.get(sent.get("action", "")):
         return action(session, client, tag)
     values = _submitted_values(client, sent)
@@ -89,9 +93,7 @@ def _create(session: Session, org_id: str, members: Document, form_id: str | Non
 def _change_client(
     session: Session, client: Document, tag: str, values: dict[str, Any], sent: dict[str, str]
 ) -> Response:
-    change = _change(client, values, sent, session)
-    _require_password(session, client, change, sent)
-    _save(session, client, change, tag)
+    _save(session, client, _change(client, values, sent, session), tag)
     return _to_organisation(session, client["orgId"])
 
 
@@ -120,22 +122,8 @@ def _save(session: Session, client: Document, change: Document, tag: str) -> Non
     sessions.clear_cache()
 
 
-def _require_password(session: Session, client: Document, change: Document, sent: dict[str, str]) -> None:
-    """Check the current password if the person changes their own email, with which they could then reset the password.
-
-    A wrong password counts as a failed sign-in. Raise Invalid and TooManyAttempts.
-    """
-    if not (_is_own(session, client) and "email" in change):
-        return
-    stored = clients.read(session.workspace_id, client["ID"]).open()
-    if not sessions.check_password(session.workspace_id, stored, sent.get(_CURRENT, ""), guard.address()):
-        raise guard.form_error(session, _CURRENT)
-
-
 def _remove(session: Session, client: Document, tag: str) -> Response:
-    """Delete a client that was read with this entity tag. Raise Forbidden, also for the person themselves."""
-    if _is_own(session, client):
-        raise errors.Forbidden("You cannot remove yourself.")
+    """Delete a client that was read with this entity tag. Raise Forbidden."""
 
     def run() -> None:
         rights.require(session, client["orgId"], client, client)
@@ -211,8 +199,6 @@ def _change(client: Document, values: dict[str, Any], sent: dict[str, str], sess
     changed = fields.change(_fields(client).fields, client, values)
     if values[_NOTIFY] != _values(client)[_NOTIFY]:
         changed |= settings.NOTIFICATIONS[values[_NOTIFY]]
-    if _is_own(session, client):
-        return changed  # people change their own password in their profile, which asks for the current one
     if password := sent.get(_PASSWORD):
         changed[_PASSWORD] = password
     return changed | {**fields.change(_RIGHTS, client, values), **_access(session, client, values)}
@@ -269,8 +255,7 @@ def _page(
         org_id=org_id,
         organisation=_organisation(session, org_id),
         client=client,
-        is_own=_is_own(session, client),
-        may_change=_is_own(session, client) or rights.covers(session, client or rights.NEW),
+        may_change=rights.covers(session, client or rights.NEW),
         tag=tag,
         values=values,
         left_out=_fields(client).left_out,

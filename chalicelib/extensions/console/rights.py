@@ -54,22 +54,24 @@ def covers(session: Session, client: Document) -> bool:
     return all(session.may_open(page) for page in allowed)
 
 
+def require_valid(session: Session, row: clients.ClientRow, document: Document) -> None:
+    """Raise Forbidden if the session has ended since it was cached. `document` is the person's stored record, `row`."""
+    if not sessions.is_valid_for(session, row, document):
+        raise errors.Forbidden("Your session has ended; sign in again.")
+
+
 def require(session: Session, org_id: str, before: Document, after: Document) -> None:
     """Check that the session's person may change a client, and stage the condition that they still may.
 
     `before` is the stored client; the change itself requires that version. The person's record is read again, because
-    the session may be cached, and may have ended since. The person's own record needs only a valid session, because a
-    form cannot change its permissions. This costs one request, or none for an operator. Raise Forbidden, Invalid and
-    NotFound.
+    the session may be cached, and may have ended since. This costs one request, or none for an operator. Raise
+    Forbidden, Invalid and NotFound.
     """
     if session.client_id is None:
         return
     row = clients.read(session.workspace_id, session.client_id)
     document = row.open()
-    if not sessions.is_valid_for(session, row, document):
-        raise errors.Forbidden("Your session has ended; sign in again.")
-    if session.client_id == before.get("ID"):
-        return
+    require_valid(session, row, document)
     # The commit does not write the person's own record, so it needs a condition on the version that was checked.
     storage.require(clients.key(row.workspace, row.client_id), clients.ClientRow.version_tag == row.version_tag)
     current = session._replace(client=document)

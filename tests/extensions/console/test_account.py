@@ -74,6 +74,14 @@ def test_a_password_must_be_new_and_follow_the_rules(new: str, text: str, signed
     assert is_signed_in(signed_in)
 
 
+def test_a_member_cannot_change_their_email(signed_in: Browser, workspace_api: Api) -> None:
+    page, before = signed_in.open("/account"), workspace_api.get("/v2/clients/bo").data
+    assert f'type="email" value="{EMAIL}" readonly' in page.text
+    fields = {"email": "new@acme.test", "currentPassword": PASSWORD, "dashboardPassword": NEW}
+    assert signed_in.submit(page, "/account/password", fields).status == 200
+    assert workspace_api.get("/v2/clients/bo").data == {**before, "dashboardPassword": NEW}
+
+
 @pytest.mark.usefixtures("pass_time")  # the clock is stopped, because attempts count in windows
 def test_a_stolen_session_cannot_guess_the_password(signed_in: Browser) -> None:
     # The sign-in was the first attempt.

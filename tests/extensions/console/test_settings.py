@@ -191,26 +191,46 @@ def test_wrong_values_of_a_person_stand_at_their_fields(admin: Browser) -> None:
     assert snapshot() == before
 
 
-def test_nobody_changes_their_own_rights(admin: Browser, workspace_api: Api) -> None:
-    page = admin.open(BO)
-    assert 'name="isOrgAdmin"' not in page.text
-    admin.submit(
-        page, "/clients/bo", {"name": "Bo", "email": "bo@acme.test", "orgId": "rival", "canAccess./leads": "on"}
-    )
-    found = client(workspace_api, "bo")
-    assert (found["name"], found["isOrgAdmin"], found["orgId"]) == ("Bo", True, "acme")
-    assert "canAccess" not in found
+def test_a_persons_own_record_is_in_their_profile(admin: Browser) -> None:
+    page, before = admin.open(BO), snapshot()
+    assert "<h1>Your profile</h1>" in page.text and 'name="isOrgAdmin"' not in page.text
+    assert f'href="{admin.home}/account"><em class="avatar"' in admin.open(ORG).text
+    forged = {**csrf_field(page), "name": "Bo", "email": "x@acme.test", "isOrgAdmin": "on", "canAccess./leads": "on"}
+    for action in ({}, {"action": "invite"}, {"tag": "*"}):
+        assert admin.post(BO, {**forged, **action}).status == 403
+    assert snapshot() == before
 
 
 def test_a_new_own_email_needs_the_current_password(admin: Browser, workspace_api: Api) -> None:
-    page, changed = admin.open(BO), {"name": "Bo", "email": "bo@new.test"}
+    page, changed = admin.open("/account"), {"email": "bo@new.test"}
     before = client(workspace_api, "bo")
     for wrong in ({}, {"currentPassword": "wrong"}):
-        answer = admin.submit(page, "/clients/bo", {**changed, **wrong})
+        answer = admin.submit(page, "/account/password", {**changed, **wrong})
         assert (answer.status, 'id="wrong-currentPassword"' in answer.text) == (400, True)
+        assert 'value="bo@new.test"' in answer.text
         assert client(workspace_api, "bo") == before
-    admin.submit(page, "/clients/bo", {**changed, "currentPassword": PASSWORD})
-    assert client(workspace_api, "bo")["email"] == "bo@new.test"
+    taken = admin.submit(page, "/account/password", {"email": "eve@rival.test", "currentPassword": PASSWORD})
+    assert (taken.status, 'id="wrong-email"' in taken.text) == (409, True)
+    saved = admin.submit(page, "/account/password", {**changed, "currentPassword": PASSWORD})
+    assert "Your email has been changed." in saved.text
+    assert client(workspace_api, "bo") == {**before, "email": "bo@new.test"}
+    both = {"email": "bo@acme.test", "dashboardPassword": "battery staple", "currentPassword": PASSWORD}
+    assert "Your password has been changed." in admin.submit(saved, "/account/password", both).text
+    assert client(workspace_api, "bo") == {**before, "dashboardPassword": "battery staple"}
+
+
+def test_an_invitation_makes_members_who_get_emails_or_administrators(admin: Browser, workspace_api: Api) -> None:
+    page = admin.open(f"{ORG}/new-client")
+    assert re.findall(r'name="(isOrgAdmin|notify)" type="\w+"(?: value="(\w*)")? checked', page.text) == [
+        ("isOrgAdmin", ""), ("notify", ""),
+    ]  # fmt: skip
+    for role in ("", "on"):
+        fields = {"name": f"Lee {role}", "email": f"lee{role}@acme.test", "dashboardPassword": PASSWORD}
+        admin.submit(page, "/new-client", {**fields, "isOrgAdmin": role, "canAccess./convos": "on"})
+    people = {one["name"]: one for one in workspace_api.get("/v2/clients").data if "canAccess" in one}
+    assert {name: one["canAccess"] for name, one in people.items()} == {
+        "Lee ": ["/convos"], "Lee on": ["/convos", "/settings"],
+    }  # fmt: skip
 
 
 def test_an_administrator_gives_only_pages_that_they_have(admin: Browser, workspace_api: Api) -> None:
@@ -218,8 +238,8 @@ def test_an_administrator_gives_only_pages_that_they_have(admin: Browser, worksp
     workspace_api.post("/v2/clients/kim", {"email": "kim@acme.test", "canAccess": []})
     sessions.clear_cache()
     new, kim, before = admin.open(f"{ORG}/new-client"), admin.open(f"{ORG}/clients/kim"), items()
-    assert checked_pages(new).keys() == {"canAccess./convos"}  # the settings are not among the defaults
-    assert 'name="canAccess./settings"' in new.text and '/orgs/acme">Acme Travel</a>' in new.text
+    assert checked_pages(new).keys() == {"canAccess./convos"}
+    assert 'name="canAccess./settings"' not in new.text and '/orgs/acme">Acme Travel</a>' in new.text
     everything = {f"canAccess.{page}": "on" for page in pages.NAVIGATION}
     for page, action in ((new, "/new-client"), (kim, "/clients/kim")):
         for given in (everything, {"canAccess./agents": "on"}):
@@ -360,6 +380,6 @@ def test_operators_have_the_parts_of_the_settings_on_each_page(
 
 
 def test_the_notification_of_an_administrator_is_their_own(admin: Browser) -> None:
-    own, other = admin.open(BO).text, admin.open(f"{ORG}/clients/kim").text
+    own, other = admin.open("/account").text, admin.open(f"{ORG}/clients/kim").text
     assert "Email me when" in own and "Email them" not in own
     assert "Email them when" in other and "Email me" not in other
