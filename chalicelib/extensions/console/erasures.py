@@ -45,14 +45,15 @@ def create_erasure(session: Session) -> Response:
     rights.require_operator(session)
     sent = guard.form()
     person = {name: text for name in _FIELDS if (text := sent.get(name, "").strip())}
+    reference = {"reference": text} if (text := sent.get("reference", "").strip()) else {}
     try:
         if not person:
             raise guard.form_error(session, "userID.erasure")
         if sent.get("action") != "erase":
             return _form(session, person)
-        erasure = calls.send_once(sent.get("form_id"), _LIST, {"erasure": person})["data"]
+        erasure = calls.send_once(sent.get("form_id"), _LIST, {"erasure": {**person, **reference}})["data"]
     except errors.ApiError as error:
-        return _form(session, person, error)
+        return _form(session, person, error, reference)
     return pages.redirect(f"/{session.workspace_id}/settings/erasures/{erasure['id']}")
 
 
@@ -91,14 +92,19 @@ def _read(erasure_id: str) -> Document:
     return erasure
 
 
-def _form(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
+def _form(
+    session: Session,
+    values: dict[str, str],
+    error: errors.ApiError | None = None,
+    reference: dict[str, str] | None = None,
+) -> Response:
     page = calls.get(_LIST, {"limit": _PAGE_SIZE, "cursor": current_request.query_value("cursor")})
     return guard.form_page(
         session,
         "new_erasure.html",
         "/settings",
         error,
-        values={**dict.fromkeys(_FIELDS, ""), **values},
+        values={**dict.fromkeys((*_FIELDS, "reference"), ""), **values, **(reference or {})},
         preview=erasure_preview.read(session, values) if values else None,
         person=values,
         erasures=page["data"],

@@ -10,12 +10,14 @@ _MEMBERS = ("userID", "email", "phone")
 _ANY: list[JsonValue] = [{"required": [name]} for name in _MEMBERS]
 # Null is invalid. The default only marks the member as absent.
 _Value = Annotated[str, Field(min_length=1, max_length=1_000)]
+_Reference = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Person(WireModel):
     """The person to erase, identified by at least one member.
 
-    Emails are compared case-insensitively, and the other members exactly.
+    Emails are compared case-insensitively, and the other members exactly. `reference`, such as the number of the
+    person's request, is kept with the receipt and must not contain the other members.
     """
 
     model_config = ConfigDict({**STRICT, "json_schema_extra": {"anyOf": _ANY}})
@@ -23,6 +25,7 @@ class Person(WireModel):
     userID: _Value = ""
     email: _Value = ""
     phone: _Value = ""
+    reference: _Reference = ""
 
 
 class ErasureIn(WireModel):
@@ -66,5 +69,6 @@ class Erasure(WireModel):
     id: str
     status: str
     createdAt: str
+    reference: str = omitted()
     counts: ErasureCounts
     receipt: ErasureReceipt = omitted()

@@ -38,9 +38,12 @@ def create_erasure() -> Response:
     """
     body: models.ErasureIn = bodies.read()
     person = body.erasure.merge_into({})
+    reference = person.pop("reference", None)
     if not person:
         raise errors.Invalid.member("erasure", "must have userID, email or phone")
-    row = store.new(auth.caller().workspace_id, person)
+    if reference and any(value.casefold() in reference.casefold() for value in person.values()):
+        raise errors.Invalid.member("erasure.reference", "must not contain the userID, email or phone")
+    row = store.new(auth.caller().workspace_id, person, reference)
     queue.Erase(row.workspace, row.erasure_id).send(_START_SECONDS)
     return etag.tagged(responses.success("Erasure created successfully", _render(row)), row)
 
@@ -63,11 +66,11 @@ def read_erasure(erasure_id: str) -> Response:
 
 def _render(row: "store.ErasureRow") -> dict[str, Any]:
     document = row.open()
-    receipt = {"receipt": document["receipt"]} if "receipt" in document else {}
+    optional: dict[str, Any] = {name: document[name] for name in ("reference", "receipt") if name in document}
     return {
         "id": row.erasure_id,
         "status": "complete" if row.is_complete else "running",
         "createdAt": clock.iso(document["createdAt"]),
         "counts": document["counts"],
-        **receipt,
+        **optional,
     }

@@ -19,7 +19,7 @@ _ERASURE, _MATCH, _SLOT = "erasure", "erased", "erasing"
 
 
 class ErasureRow(DocumentRow):
-    """An erasure: `{createdAt, counts, receipt?}`. Until it is complete, `search` is its sealed progress.
+    """An erasure: `{createdAt, reference?, counts, receipt?}`. Until it is complete, `search` is its sealed progress.
 
     Until then, `slot` is the sort key of its `SlotRow`.
     """
@@ -92,8 +92,8 @@ class Match(NamedTuple):
     created: str
 
 
-def new(workspace_id: str, person: Document) -> ErasureRow:
-    """Stage an erasure of a person, `{userID?, email?, phone?}`. This costs one request.
+def new(workspace_id: str, person: Document, reference: str | None = None) -> ErasureRow:
+    """Stage an erasure of a person, `{userID?, email?, phone?}`, with an optional reference. This costs one request.
 
     Raise LimitReached above `MAX_RUNNING`. Each running erasure holds a slot, so the limit is exact. The commit raises
     ConditionFailed if another erasure has taken the slot.
@@ -104,7 +104,8 @@ def new(workspace_id: str, person: Document) -> ErasureRow:
         message = f"A workspace may have {MAX_RUNNING} running erasures; wait until one is complete."
         raise errors.LimitReached(message, "erasures", MAX_RUNNING, MAX_RUNNING)
     row = ErasureRow(workspace_id, _item(ids.new_id()), slot=free[0])
-    row.seal({"createdAt": clock.seconds(), "counts": dict.fromkeys(KINDS, 0)})
+    referenced = {"reference": reference} if reference else {}
+    row.seal({"createdAt": clock.seconds(), **referenced, "counts": dict.fromkeys(KINDS, 0)})
     row.search = storage.seal(row, "search", {"person": person})
     storage.put(row)
     storage.put(SlotRow(workspace_id, row.slot), SlotRow.item.does_not_exist())

@@ -179,15 +179,19 @@ def test_a_filter_for_a_record_needs_a_known_kind(query: str, operator: Browser)
 def test_an_erasure_ends_with_a_receipt(operator: Browser, workspace_api: Api, pass_time: PassTime) -> None:
     workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "email": "ann@a.test"}})
     form = operator.submit(operator.open("/settings/erasures"), "/settings/erasures", {"email": " Ann@a.test "})
-    page = operator.submit(form, "/settings/erasures", {"action": "erase"})
+    wrong = operator.submit(form, "/settings/erasures", {"action": "erase", "reference": "for ann@a.test"})
+    assert (wrong.status, 'id="wrong-reference"' in wrong.text) == (400, True)
+    fields = {"action": "erase", "reference": HOSTILE}
+    page = operator.submit(form, "/settings/erasures", fields)
+    assert html.escape(HOSTILE) in page.text.replace("&#34;", "&quot;").replace("&#39;", "&#x27;")
     assert "This page reloads every 10 seconds." in page.text and page.headers["refresh"] == "10"
     assert {*re.findall('"figure">([^<]*)<', page.text)} == {"…"}
     (erasure_id,) = re.findall(r"<code[^>]*>([^<]+)</code>", page.text)
     again = f"/settings/erasures/{erasure_id}"
     assert operator.open(f"{again}/receipt").status == 404
-    assert operator.submit(form, "/settings/erasures", {"action": "erase"}).text == page.text
+    assert operator.submit(form, "/settings/erasures", fields).text == page.text
     listed = operator.open("/settings/erasures").text
-    assert [row[1:3] for row in rows(listed)] == [["Running", "…"]]
+    assert [row[1:4] for row in rows(listed)] == [[HOSTILE, "Running", "…"]]
     assert again in listed and f"{again}/receipt" not in listed and "ann@a.test" not in listed
     for _ in range(3):
         pass_time(90)
@@ -195,7 +199,7 @@ def test_an_erasure_ends_with_a_receipt(operator: Browser, workspace_api: Api, p
     complete = operator.open(again)
     assert "The erasure is complete." in complete.text and "refresh" not in complete.headers
     listed = operator.open("/settings/erasures").text
-    assert [row[1:3] for row in rows(listed)] == [["Complete", "1"]] and f"{again}/receipt" in listed
+    assert [row[1:4] for row in rows(listed)] == [[HOSTILE, "Complete", "1"]] and f"{again}/receipt" in listed
     file = operator.open(f"{again}/receipt")
     assert file.headers["content-disposition"] == 'attachment; filename="erasure-receipt.json"'
     receipt = json.loads(file.text)

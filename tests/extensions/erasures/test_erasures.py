@@ -62,6 +62,19 @@ def test_a_person_may_be_the_name_of_a_member() -> None:
     assert not Identity("title", None, None).is_in_paths(["title"])
 
 
+def test_a_reference_stays_with_the_erasure_and_does_not_contain_the_person(
+    api: Api, filled: None, pass_time: PassTime
+) -> None:
+    complete = erase(api, pass_time, email="ZARA@example.com", reference="Request 12")
+    assert (complete["reference"], complete["counts"]["leads"]) == ("Request 12", 1)
+    assert [one.get("reference") for one in api.get("/v3/erasures").data] == ["Request 12"]
+    assert items_containing("zara@example.com") == []
+    for reference in ("for ZARA@Example.com", "zara@example.com"):
+        answer = api.post("/v3/erasures", {"erasure": {"email": "zara@example.com", "reference": reference}})
+        assert (answer.status, "zara" in answer.text.casefold()) == (400, False)
+    assert api.post("/v3/erasures", {"erasure": {"reference": "Request 12"}}).status == 400
+
+
 @pytest.mark.parametrize("user", ["support", "web-chat", "human", "anna"])
 def test_an_id_that_is_also_another_text_erases_nobody_else(
     api: Api, agent_id: str, workspace: NewWorkspace, pass_time: PassTime, user: str
