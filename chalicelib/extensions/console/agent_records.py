@@ -6,6 +6,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
+from chalicelib.conversations import tallies
 from chalicelib.extensions.console import agents, calls, guard, pages, rights, template_filters
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.rendering import Texts
@@ -17,6 +18,7 @@ _PATH = "/v3/agents/{agent_id}"
 _FIELDS = (_TITLE, _LANG, _PROMPT, _TEMPLATE) = ("title", "lang", "vg_systemPrompt", "template")
 STARTERS = ("support", "leads", "bookings")
 """The names of the agents that the form for a new agent suggests. Their texts are `starter.<name>`."""
+_MAX_LEADS = 100  # a deletion page counts at most this many leads
 # The member of an exported template's file that contains the template.
 _EXPORTED = "agentTemplate"
 
@@ -141,7 +143,20 @@ def _new_page(session: Session, values: dict[str, str], error: errors.ApiError |
 def _deletion_page(
     session: Session, agent: Document, typed: str = "", error: errors.ApiError | None = None
 ) -> Response:
-    return guard.form_page(session, "agent_deletion.html", "/agents", error, agent=agent, typed=typed)
+    counts = _deleted_counts(session, agent["ID"])
+    return guard.form_page(session, "agent_deletion.html", "/agents", error, agent=agent, typed=typed, counts=counts)
+
+
+def _deleted_counts(session: Session, agent_id: str) -> dict[str, str]:
+    """Return how many conversations and leads a deletion removes, as texts. This costs two requests."""
+    t = guard.texts(session)
+    months = tallies.list_months(session.workspace_id, agent_id)
+    leads = calls.get("/v3/leads", {"agentId": agent_id, "limit": _MAX_LEADS})
+    more = "+" if leads.get("nextCursor") else ""
+    return {
+        "page/convos": template_filters.number(sum(sum(days) for _, days in months), t),
+        "page/leads": f"{len(leads['data'])}{more}",
+    }
 
 
 def _to_agent(session: Session, agent: Document, saved: str) -> Response:

@@ -9,6 +9,7 @@ from chalicelib.conversations.filters import Filters
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import unix_seconds
+from chalicelib.extensions.console.trial_marks import is_trial
 from chalicelib.http import current_request, parameters
 from chalicelib.storage import Document, split_key
 
@@ -97,7 +98,8 @@ def _tabs(session: Session, record: Document) -> list[str]:
     if store.has_expired(record):
         return []
     is_mine = session.client_id is not None and record.get("chatAssignedTo") == session.client_id
-    return [*(["waiting"] if record.get("state") == WAITING else []), *(["mine"] if is_mine else [])]
+    waits = record.get("state") == WAITING and not is_trial(record["ID"], record)
+    return [*(["waiting"] if waits else []), *(["mine"] if is_mine else [])]
 
 
 def count_text(count: int, has_more: bool) -> str:

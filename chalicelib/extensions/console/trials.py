@@ -9,12 +9,12 @@ from chalicelib.extensions.console import calls, conversations, guard, inbox, pa
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.trial_marks import PREFIX, TAG
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
-PREFIX = "try-"
-"""The beginning of the ids of these conversations."""
 _MESSAGES = "/agents/{agent_id}/interact/{user_id}/messages"
+_CONVERSATION_PATH = "/v3/agents/{agent_id}/convos/{convo_id}"
 _EVENT = "message_received"  # the webhook event that bots answer
 _CONVERSATION = re.compile(f"{PREFIX}[0-9a-z]{{1,40}}")
 
@@ -33,17 +33,20 @@ def send_message(session: Session, agent_id: str) -> Response:
     sent = guard.form()
     convo_id = sent.get("convo", "")
     try:
-        _send(agent_id, convo_id, _message(session, sent))
+        _send(agent_id, convo_id, _message(session, sent), is_first="first" in sent)
     except (errors.Invalid, errors.TooLarge) as error:
         return _page(session, agent_id, convo_id, sent.get("text", ""), error)
     return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}/try?convo={convo_id}#text")
 
 
-def _send(agent_id: str, convo_id: str, body: Document) -> None:
-    """Add the message. Raise NotFound for a conversation that is not a trial."""
+def _send(agent_id: str, convo_id: str, body: Document, *, is_first: bool) -> None:
+    """Add the message, and tag a new conversation. Raise NotFound for a conversation that is not a trial."""
     if not _CONVERSATION.fullmatch(convo_id):
         raise errors.NotFound.of("conversation")
     commit_now(lambda: calls.send("POST", _MESSAGES, body, agent_id=agent_id, user_id=convo_id))
+    if is_first:
+        tagged = {"conversation": {"tags": [TAG]}}
+        commit_now(lambda: calls.send("PATCH", _CONVERSATION_PATH, tagged, agent_id=agent_id, convo_id=convo_id))
 
 
 def _message(session: Session, sent: dict[str, str]) -> Document:
@@ -59,12 +62,21 @@ def _message(session: Session, sent: dict[str, str]) -> Document:
 def _page(
     session: Session, agent_id: str, convo_id: str, text: str = "", error: errors.ApiError | None = None
 ) -> Response:
-    agent, _ = calls.read("/v3/agents/{agent_id}", agent_id=agent_id)
+    agent, tag = calls.read("/v3/agents/{agent_id}", agent_id=agent_id)
     transcript = _transcript(session, agent_id, convo_id)
     if not _CONVERSATION.fullmatch(convo_id):
         convo_id = f"{PREFIX}{ids.new_id()}"
     values = {**(transcript or {}), "is_new": transcript is None, "record": agent, "convo_id": convo_id, "text": text}
-    return guard.form_page(session, "trial.html", "/agents", error, mid=ids.new_id(), receivers=_receivers(), **values)
+    return guard.form_page(
+        session,
+        "trial.html",
+        "/agents",
+        error,
+        mid=ids.new_id(),
+        receivers=_receivers(),
+        saved_at=ids.timestamp_of(tag.strip('"').partition(".")[0]) // 1000,
+        **values,
+    )
 
 
 def _receivers() -> list[Document]:

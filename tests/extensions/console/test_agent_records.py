@@ -8,6 +8,7 @@ import pytest
 from chalicelib.extensions import has
 from chalicelib.extensions.console import agent_records, rendering
 from tests.api import Api
+from tests.conversations.test_tallies import Pipeline
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import snapshot
@@ -93,6 +94,22 @@ def test_a_copy_has_a_key_of_its_own_and_a_form_makes_one_copy(operator: Browser
         assert "This is the copy." in copied.text
     agents = [agent for agent in workspace_api.get("/v3/agents").data if agent["title"] == "Support"]
     assert len(agents) == len({agent["SECRET_API_KEY"] for agent in agents}) == 2
+
+
+def test_a_deletion_counts_what_it_removes(
+    operator: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = Pipeline(monkeypatch)
+    for number in range(3):
+        body = {"turns": [{"from": "human", "messages": [{"item": {"text": "Hi"}}]}]}
+        assert workspace_api.post(f"/agents/support/interact/ann-{number}/state", body).status == 200
+        workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "name": f"Ann {number}"}})
+    pipeline.run()
+    workspace_api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}})
+    counts = "<dt>Conversations</dt><dd>3</dd><dt>Leads</dt><dd>{}</dd>\n<dt>Tools</dt><dd>1</dd>"
+    assert counts.format(3) in operator.open("/agents/support/delete").text
+    monkeypatch.setattr(agent_records, "_MAX_LEADS", 2)
+    assert counts.format("2+") in operator.open("/agents/support/delete").text
 
 
 def test_only_the_title_deletes_an_agent(operator: Browser, workspace_api: Api) -> None:

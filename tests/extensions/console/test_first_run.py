@@ -7,6 +7,7 @@ import pytest
 
 from chalicelib.extensions import has
 from chalicelib.extensions.console import conversation_list
+from chalicelib.extensions.console.notifications import inbox
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
@@ -55,12 +56,11 @@ def test_the_steps_lead_from_an_empty_workspace_to_a_conversation(operator: Brow
     assert install.endswith("#install") and 'id="install"' in operator.open(install.partition("#")[0]).text
 
     tried = operator.submit(operator.open(trial), "/try", {"text": "Hello?", "person": "on"})
-    assert "Hello?" in tried.text and "Answers come from your bot" in tried.text
+    assert "Hello?" in tried.text and "No bot is connected" in tried.text
     agent_id = trial.split("/")[2]
     (conversation,) = api.get(f"/v3/agents/{agent_id}/convos").data
-    assert conversation["state"] == conversation_list.STATES[0]
-    waiting = operator.open("/overview")
-    assert "Hello?" in waiting.text and [*steps(waiting).values()] == [True, True, False, False]
+    assert (conversation["state"], conversation["tags"]) == (conversation_list.STATES[0], ["test"])
+    assert [*steps(operator.open("/overview")).values()] == [True, True, False, False]
 
     page, agent = operator.open(organisation), f"widgetIDs.{agent_id}"
     assert f'name="{agent}" type="checkbox" checked' in page.text
@@ -127,10 +127,31 @@ def test_a_trial_goes_on_and_adds_a_message_once_per_form(operator: Browser, api
     page = operator.open("/agents/support/try")
     for _ in range(2):
         again = operator.submit(page, "/try", {"text": "First"})
+    api.patch("/v3/agents/support", {"agent": {"vg_systemPrompt": "Be <brief>."}})
     second = operator.submit(again, "/try", {"text": "Second <b>"})
+    assert "Be &lt;brief&gt;." in second.text and '/agents/support/try" aria-current="page"' in second.text
     assert second.text.index("First") < second.text.index("Second &lt;b&gt;")
     (conversation,) = api.get("/v3/agents/support/convos").data
     assert conversation["messagesNum"] == 2 and conversation["ID"].startswith("try-")
+
+
+def test_a_trial_does_not_wait_with_the_visitors_conversations(
+    operator: Browser, api: Api, workspace: NewWorkspace
+) -> None:
+    """A trial without its tag waits, and so does a visitor's conversation with the tag."""
+    api.post("/v2/agents/support", {"title": "Support"})
+    trial = operator.submit(operator.open("/agents/support/try"), "/try", {"text": "A trial", "person": "on"})
+    convo = f"/v3/agents/support/convos/{api.get('/v3/agents/support/convos').data[0]['ID']}"
+    body = {"turns": [{"from": "human", "messages": [{"item": {"text": "A visitor"}}]}]}
+    metadata = {"state": conversation_list.STATES[0], "tags": ["test"]}
+    api.post("/agents/support/interact/ann/state", {**body, "metadata": metadata})
+    waiting = operator.open("/convos").text
+    (mailed,), _ = inbox.find_waiting(workspace.workspace_id, ["support"])
+    assert mailed.conversation_id == "ann"
+    assert "A trial" in trial.text and "A trial" not in waiting and "A visitor" in waiting
+    assert "A trial" in operator.open("/convos?tab=all").text
+    assert api.patch(convo, {"conversation": {"tags": []}}).status == 200
+    assert "A trial" in operator.open("/convos").text
 
 
 def test_a_trial_lists_the_webhooks_that_receive_messages(operator: Browser, api: Api) -> None:

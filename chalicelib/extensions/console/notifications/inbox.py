@@ -7,6 +7,7 @@ from typing import NamedTuple
 from chalicelib.agents import store as agents
 from chalicelib.conversations import filtered_lists, store
 from chalicelib.conversations.rows import ConversationRow
+from chalicelib.extensions.console.trial_marks import is_trial
 from chalicelib.storage import Document, encryption, find_many, split_key
 
 MAX_LISTED = 20
@@ -44,10 +45,10 @@ def find_waiting(
             if row is None or agent_id not in agent_ids:
                 continue
             metadata = _read_metadata(row)
-            if metadata.get("state") == _WAITING_STATE and not store.has_expired(metadata):
-                waiting.append(
-                    WaitingConversation(split_key(row.conversation)[2], agent_id, metadata, second_of(position))
-                )
+            conversation_id = split_key(row.conversation)[2]
+            waits = metadata.get("state") == _WAITING_STATE and not is_trial(conversation_id, metadata)
+            if waits and not store.has_expired(metadata):
+                waiting.append(WaitingConversation(conversation_id, agent_id, metadata, second_of(position)))
     return waiting[::-1], cursor if has_more else None
 
 
