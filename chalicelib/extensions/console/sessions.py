@@ -248,6 +248,8 @@ def _read(token_hash: str, token: str) -> Session | None:
     client = clients.find(row.workspace, row.client_id)
     document = client.open() if client else {}
     session = Session(row, token, document, {})
+    if document.get("disabled"):
+        store.revoke(row)  # the session also stays invalid after the client is enabled again
     if client is None or not is_valid_for(session, client, document):
         return None
     return session._replace(organisation=session_store.organisation_of(row.workspace, document))

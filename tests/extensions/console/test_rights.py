@@ -194,6 +194,15 @@ def test_another_sign_in_ends_the_sessions_of_a_client(
     assert "Workspace key" in browser.open("/account").text
 
 
+def test_a_session_that_is_used_while_its_person_is_disabled_ends_for_good(
+    signed_in: Browser, workspace_api: Api
+) -> None:
+    for disabled in (True, None):
+        workspace_api.post("/v2/clients/bo", {"disabled": disabled})
+        sessions.clear_cache()
+        assert "Workspace key" in signed_in.open("/account").text
+
+
 def test_another_email_in_the_console_ends_the_sessions_of_a_person(admin: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/clients/top", {"canAccess": ["/convos"]})
     top = admin.another()
