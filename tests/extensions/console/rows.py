@@ -149,7 +149,7 @@ if has("erasures"):
     ROWS |= {
         ("GET", f"{_HOME}/settings/erasures"): Row(OPERATOR, shows=False),
         ("POST", f"{_HOME}/settings/erasures"): Row(
-            OPERATOR, page=f"{_HOME}/settings/erasures", typed={"userID": "x", "action": "erase"}
+            OPERATOR, page=f"{_HOME}/settings/erasures?userID=x", typed={"userID": "x", "action": "erase"}
         ),
         ("GET", f"{_HOME}/settings/erasures/{{erasure_id}}"): Row(OPERATOR, shows=False),
         ("GET", f"{_HOME}/settings/erasures/{{erasure_id}}/receipt"): Row(OPERATOR, shows=False),
@@ -259,7 +259,7 @@ def fail_delivery(workspace_id: str, webhook_id: str, delivery_id: str) -> None:
 
 
 def fields(world: World, route: str, row: Row, owner: Browser) -> dict[str, str]:
-    """Return the fields that an authorised person's browser sends for a form."""
+    """Return what an authorised person's browser sends for the first form with this address and the row's `action`."""
     page = (
         owner.open(world.path(row.page).removeprefix(owner.home)) if row.page != "/console" else Api().get("/console")
     )
@@ -267,8 +267,10 @@ def fields(world: World, route: str, row: Row, owner: Browser) -> dict[str, str]
         r'<form[^>]*method="post" action="([^"]*)"[^>]*>(.*?)</form>', page.text, re.DOTALL
     ):
         if html.unescape(address) == world.path(route).removesuffix("/live"):
-            hidden = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', content)
-            return {**{name: html.unescape(value) for name, value in hidden}, **row.typed}
+            inputs = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', content)
+            hidden = {name: html.unescape(value) for name, value in inputs}
+            if "action" not in hidden or hidden["action"] == row.typed.get("action", hidden["action"]):
+                return {**hidden, **row.typed}
     return dict(row.typed)
 
 
