@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 from chalice.app import Response
 
 from chalicelib.conversations.filters import Filters
-from chalicelib.extensions.console import all_conversations, guard, inbox, overview, pages, previews
+from chalicelib.extensions.console import (
+    all_conversations,
+    conversation_filters,
+    guard,
+    inbox,
+    overview,
+    pages,
+    previews,
+)
 from chalicelib.extensions.console.all_conversations import ConversationPage
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.colleagues import list_colleagues
@@ -24,7 +32,7 @@ STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 _NO_RESULT: dict[str, Any] = {"done": None, "changed": 0, "problem": None, "failures": {}, "chosen": set()}
 _MAX_TAGS = 50  # the maximum number of tags that the filter suggests
 MAX_PAGES = 10  # the maximum number of pages in a file
-_FILTERS = ("agent", "from", "to", "state", "tag", "origin", "assignedTo", "q", *inbox.VISITOR)
+_NEWEST_FIRST = "newest"  # the value of `sort` that lists the newest waiting conversation first
 
 
 class ConversationList(NamedTuple):
@@ -43,7 +51,7 @@ class ConversationList(NamedTuple):
     @property
     def is_filtered(self) -> bool:
         """Whether the query contains a filter or a search."""
-        return any(self.query[name] for name in _FILTERS)
+        return any(self.query[name] for name in conversation_filters.NAMES)
 
     @property
     def address(self) -> str:
@@ -53,8 +61,13 @@ class ConversationList(NamedTuple):
     @property
     def without(self) -> dict[str, str]:
         """The query string of the same list without each filter, by the filter's name."""
-        names = [name for name in _FILTERS if self.query[name]]
+        names = [name for name in conversation_filters.NAMES if self.query[name]]
         return {name: address_of({**self.query, name: None, "cursor": None}) for name in names}
+
+    @property
+    def other_order(self) -> str:
+        """The query string of the same list in the other order."""
+        return address_of({**self.query, "sort": None if self.query["sort"] == _NEWEST_FIRST else _NEWEST_FIRST})
 
     @property
     def following(self) -> str | None:
@@ -117,7 +130,10 @@ def show(session: Session, status: int = 200, **result: Any) -> Response:
 
 def read_query(session: Session) -> dict[str, Any]:
     """Return the values in the request's query by name. The value of a missing name is None."""
-    query = {name: current_request.query_value(name) for name in ("tab", "inbox", "cursor", *_FILTERS)}
+    query = {
+        name: current_request.query_value(name)
+        for name in ("tab", "inbox", "cursor", "sort", *conversation_filters.NAMES)
+    }
     if session.agent_ids is not None and query["agent"] not in session.agent_ids:
         query["agent"] = None
     return {**query, "tab": _tab(session, query)}
@@ -125,13 +141,13 @@ def read_query(session: Session) -> dict[str, Any]:
 
 def address_of(query: dict[str, Any], **others: Any) -> str:
     """Return the query string of the list that `read_query` describes, with other values."""
-    is_default = query["tab"] == "waiting" and not any(query[name] for name in _FILTERS)
+    is_default = query["tab"] == "waiting" and not any(query[name] for name in ("sort", *conversation_filters.NAMES))
     return query_string({**query, "inbox": None, "tab": None if is_default else query["tab"], **others})
 
 
 def read(session: Session) -> ConversationList:
     """Return the list that the request's query describes. Raise Invalid."""
-    return _read(session, read_query(session), inbox.filters_from_request())
+    return _read(session, read_query(session), conversation_filters.from_request(session))
 
 
 def read_beside(session: Session) -> ConversationList:
@@ -139,7 +155,7 @@ def read_beside(session: Session) -> ConversationList:
 
     The list's addresses keep the search, so that they lead back to the results.
     """
-    query, conditions = read_query(session), inbox.filters_from_request()
+    query, conditions = read_query(session), conversation_filters.from_request(session)
     if not leaves_search_out(query):
         return _read(session, query, conditions)
     return _read(session, {**query, "q": None, "cursor": None}, conditions._replace(text=""))._replace(query=query)
@@ -166,11 +182,17 @@ def _read(session: Session, query: dict[str, Any], conditions: Filters) -> Conve
     tab = query["tab"]
     waiting = inbox.read(session, conditions, query["agent"] or None)
     if tab != "all":
-        page = ConversationPage(waiting.conversations[tab])
+        page = ConversationPage(_in_order(query, waiting.conversations[tab])[: inbox.MAX_ROWS])
         return ConversationList(query, tab, waiting.counts, page, None, waiting.conversations["waiting"])
     agents = overview.visible_agents(session)
     page = _page_of_all(session, agents, query, conditions, query["cursor"] or None)
     return ConversationList(query, tab, waiting.counts, page, agents, waiting.conversations["waiting"])
+
+
+def _in_order(query: Document, conversations: list[Document]) -> list[Document]:
+    """Return the inbox's conversations in the order of the query, by default the longest wait first."""
+    is_newest_first = query["tab"] == "waiting" and query["sort"] == _NEWEST_FIRST
+    return conversations[::-1] if is_newest_first else conversations
 
 
 def read_first(session: Session) -> list[Document]:
@@ -180,7 +202,9 @@ def read_first(session: Session) -> list[Document]:
     for _ in range(1, MAX_PAGES):
         if not (page.following and listed.agents):
             break
-        page = _page_of_all(session, listed.agents, listed.query, inbox.filters_from_request(), page.following)
+        page = _page_of_all(
+            session, listed.agents, listed.query, conversation_filters.from_request(session), page.following
+        )
         conversations = conversations + page.conversations
     return conversations
 
@@ -205,6 +229,9 @@ def row_values(session: Session, listed: ConversationList) -> Document:
         "query": listed.query,
         "list_query": listed.address,
         "without": listed.without,
+        "other_order": listed.other_order,
+        "exact_bounds": conversation_filters.exact_bounds(listed.query),
+        "unassigned": conversation_filters.UNASSIGNED,
         "conversations": listed.page.conversations,
         "author": partial(previews.author, session),
         "is_unanswered": previews.is_unanswered,
@@ -242,7 +269,7 @@ def _tab(session: Session, query: Document) -> str:
     """Return the tab in the query if the person has it. Operators, who are not clients, have no conversations."""
     if query["tab"] in _tabs(session):
         return str(query["tab"])
-    return "all" if not query["inbox"] and any(query[name] for name in _FILTERS) else "waiting"
+    return "all" if not query["inbox"] and any(query[name] for name in conversation_filters.NAMES) else "waiting"
 
 
 def _tabs(session: Session) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from chalicelib.conversations.rows import ConversationRow
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import unix_seconds
 from chalicelib.extensions.console.trial_marks import is_trial
-from chalicelib.http import current_request, parameters
+from chalicelib.http import parameters
 from chalicelib.storage import Document, split_key
 
 WAITING = "requested_chat"
@@ -23,11 +23,11 @@ _LOWEST = "0"  # sorts before all inbox positions
 VISITOR = {"userID": "userID", "email": "userEmail", "phone": "userPhone"}
 """The filters that select a visitor's conversations, with the member that each compares, the most precise first."""
 MAX_FILTER = parameters.MAX_TEXT  # the maximum number of characters in a filter
-_ANY = Filters(None, None, {}, None, None, 0, "")
+ANY = Filters(None, None, {}, None, None, 0, "")
 
 
 class Inbox(NamedTuple):
-    """The first 50 waiting conversations and the person's own, the longest wait first, and the number of each.
+    """The waiting conversations and the person's own, the longest wait first, and the number of each.
 
     A count is a text: above 99 it is `99+`. If only a part of the inbox was counted, `+` follows the number.
     """
@@ -36,17 +36,7 @@ class Inbox(NamedTuple):
     counts: dict[str, str]
 
 
-def filters_from_request() -> Filters:
-    """Return the filters from the page's query string. Empty values are ignored. Raise Invalid."""
-    names = {"state": "state", "origin": "origin", "assignedTo": "chatAssignedTo", "tag": "tag", **VISITOR}
-    values = {member: parameters.text(name) for name, member in names.items() if current_request.query_value(name)}
-    equal = {member: value for member, value in values.items() if value is not None}
-    since, until = (parameters.seconds(name) if current_request.query_value(name) else None for name in ("from", "to"))
-    filters = _ANY._replace(since=since, until=until, tag=equal.pop("tag", None), equal=equal)
-    return filters._replace(text=parameters.optional_search_text("q"))
-
-
-def read(session: Session, conditions: Filters = _ANY, agent_id: str | None = None) -> Inbox:
+def read(session: Session, conditions: Filters = ANY, agent_id: str | None = None) -> Inbox:
     """Return the visible agents' inbox. The conditions and the agent limit the lists, but not the counts.
 
     Among the person's own conversations, those that wait come first.
@@ -63,8 +53,7 @@ def read(session: Session, conditions: Filters = _ANY, agent_id: str | None = No
                 if agent_id in (None, record["agentId"]) and conditions.match(row, record):
                     conversations[tab].append(record)
     conversations["mine"].sort(key=lambda record: record.get("state") != WAITING)
-    shown = {tab: records[:MAX_ROWS] for tab, records in conversations.items()}
-    return Inbox(shown, {tab: count_text(count, has_more) for tab, count in counts.items()})
+    return Inbox(conversations, {tab: count_text(count, has_more) for tab, count in counts.items()})
 
 
 def is_long_wait(record: Document) -> bool:

@@ -85,13 +85,13 @@ def bounds_from_request() -> tuple[int | None, int | None]:
     return bounds(current_request.query_value("from"), current_request.query_value("to"))
 
 
-def bounds(first_day: str | None, last_day: str | None) -> tuple[int | None, int | None]:
-    """Return the bounds of these UTC days in Unix seconds, or None for an empty date. Raise InvalidPeriod."""
+def bounds(first_day: str | None, last_day: str | None, zone: tzinfo = timezone.utc) -> tuple[int | None, int | None]:
+    """Return the bounds of these days in Unix seconds, or None for an empty date. Raise InvalidPeriod."""
     first, last = _parse("from", first_day), _parse("to", last_day)
     if first and last and first > last:
         raise InvalidPeriod("from")
-    since = _midnight(first, timezone.utc) if first else None
-    return since, _midnight(last + timedelta(days=1), timezone.utc) if last else None
+    since = _midnight(first, zone) if first else None
+    return since, _midnight(last + timedelta(days=1), zone) if last else None
 
 
 def with_dates(query: dict[str, str]) -> dict[str, str]:

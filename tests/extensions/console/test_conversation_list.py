@@ -2,10 +2,13 @@
 
 import html
 import re
+from datetime import datetime
 from random import Random
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from chalicelib import clock
 from chalicelib.extensions.console import all_conversations
 from tests import extensions
 from tests.api import Api
@@ -14,6 +17,7 @@ from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.extensions.console.test_inbox import converse, names_in, tab_counts
+from tests.extensions.console.test_inbox_updates import update_path
 
 AGENTS = [f"agent-{number}" for number in range(12)]
 
@@ -242,7 +246,83 @@ def test_each_filter_is_a_chip_whose_link_removes_it(
     }
     assert chips("/convos") == {}
     page = signed_in.open("/convos?tab=all&email=a@b.test&assignedTo=bo").text
-    assert '<input type="hidden" name="assignedTo" value="bo">' in page and "Clear filters" in page
+    assert '<option value="bo" selected>Bo de Vries</option>' in page and "Clear filters" in page
+    assert chips("/convos?assignedTo=*none&from=2026-11-20&to=1795000000") == {
+        "Unassigned": "/convos?tab=all&from=2026-11-20&to=1795000000",
+        "Started on or after: 2026-11-20": "/convos?tab=all&to=1795000000&assignedTo=%2Anone",
+        'Began before <time datetime="2026-11-18T11:06:40Z">18 Nov 11:06 UTC</time>': (
+            "/convos?tab=all&from=2026-11-20&assignedTo=%2Anone"
+        ),
+    }
+    page = signed_in.open("/convos?tab=all&from=2026-11-20&to=1795000000&assignedTo=%22%3E%3Cb%3E").text
+    assert 'type="date" value="2026-11-20"' in page and '<input type="hidden" name="to" value="1795000000">' in page
+    assert "<b>" not in page and page.count('type="date"') == 1
+    page = signed_in.open("/convos?tab=mine&assignedTo=bo").text
+    assert '<input type="hidden" name="assignedTo" value="bo">' in page and '<select id="assigned"' not in page
+
+
+def test_a_filter_selects_the_unassigned_or_a_colleagues_conversations(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    for name, state, assignee in (
+        ("Ann", "requested_chat", None),
+        ("Bea", "requested_chat", "bo"),
+        ("Cor", "ended_chat", "bo"),
+        ("Dov", "ended_chat", None),
+    ):
+        converse(workspace_api, AGENTS[0], name, state, assignee)
+        pass_time(1)
+    workspace_api.post(f"/v3/agents/{AGENTS[0]}/convos/Cor/assign", {"assignToUserId": None, "state": "ended_chat"})
+    for query, names in (
+        ("tab=waiting&assignedTo=*none", ["Ann"]),
+        ("tab=waiting&assignedTo=bo", ["Bea"]),
+        ("tab=all&assignedTo=*none", ["Dov", "Cor", "Ann"]),
+        ("tab=all&assignedTo=*none&state=requested_chat", ["Ann"]),
+    ):
+        assert names_in(signed_in.open(f"/convos?{query}")) == names
+
+
+def test_days_of_a_filter_are_in_the_time_zone_of_the_person(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    workspace_api.post(
+        "/v2/clients/bo", {"timezone": "Pacific/Auckland"}
+    )  # its days begin eleven to thirteen hours earlier
+    first = datetime(2026, 11, 20, tzinfo=ZoneInfo("Pacific/Auckland"))
+    for name, hours in (("Ann", -1), ("Bea", 0), ("Cor", 23), ("Dov", 24)):
+        pass_time(int(first.timestamp()) + hours * 3_600 - clock.seconds())
+        converse(workspace_api, AGENTS[0], name, "ended_chat")
+    signed_in.start_session(email="bo@acme.test", password=PASSWORD)
+    for query, names in (
+        ("from=2026-11-20", ["Dov", "Cor", "Bea"]),
+        ("to=2026-11-20", ["Cor", "Bea", "Ann"]),
+        ("from=2026-11-20&to=2026-11-20", ["Cor", "Bea"]),
+        (f"from={int(first.timestamp()) + 1}&to=2026-11-20", ["Cor"]),
+    ):
+        assert names_in(signed_in.open(f"/convos?tab=all&{query}")) == names
+    assert signed_in.open("/convos?tab=all&from=2026-11-20&to=2026-11-19").status == 400
+
+
+def test_the_waiting_conversations_can_be_listed_newest_first(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    def link(path: str) -> tuple[str, str]:
+        ((address, order),) = re.findall(
+            r'<a class="hint" href="([^"]*)"[^>]*><span>(.*?)</span>', signed_in.open(path).text
+        )
+        return html.unescape(address).removeprefix(signed_in.home), order
+
+    for name in ("Ann", "Bea"):
+        converse(workspace_api, AGENTS[0], name, "requested_chat")
+        pass_time(60)
+    newest = "/convos?tab=waiting&sort=newest"
+    assert link("/convos") == (newest, "Longest wait first")
+    page = signed_in.open(newest)
+    assert (link(newest), names_in(page)) == (("/convos", "Newest first"), ["Bea", "Ann"])
+    assert '<input type="hidden" name="sort" value="newest">' in page.text
+    converse(workspace_api, AGENTS[0], "Cor", "requested_chat")
+    assert names_in(signed_in.open(update_path(signed_in, page))) == ["Cor", "Bea", "Ann"]
+    assert names_in(signed_in.open(f"/convos/{AGENTS[0]}/Ann?tab=waiting&sort=newest")) == ["Cor", "Bea", "Ann"]
 
 
 def test_a_row_shows_two_tags(signed_in: Browser, workspace_api: Api) -> None:
