@@ -70,7 +70,7 @@ class ConversationRow(storage.VersionedRow):
     expires_at = TTLAttribute(null=True)  # the time of the last change plus the retention days in the metadata
     changes_until = NumberAttribute(null=True)  # the Unix time at which the leaky bucket in `visitors` is empty
     requested_at = NumberAttribute(null=True)  # the Unix milliseconds of an unanswered request for a person
-    taken_at = NumberAttribute(null=True)  # the Unix milliseconds of the last change to `human-chatting`
+    transfers = BinaryAttribute(legacy_encoding=False, null=True)  # the encrypted last transfers (`store`)
     answered_after = NumberAttribute(null=True)  # the milliseconds from the last answered request to its first answer
     ended_after = NumberAttribute(null=True)  # the milliseconds from the conversation's start to its first end
 

@@ -23,9 +23,8 @@ from chalicelib.conversations.rows import unless_expired as unless_expired
 from chalicelib.conversations.state import NO_TURNS, State
 from chalicelib.storage import Document, encryption, json_equal
 
-# The members that a transfer changes, and the maximum characters of each that it contains.
-_TRANSFERRED = ("state", "chatAssignedTo")
-_MAX_LABEL = 1_000
+# The members that a transfer changes, the maximum characters of each that it contains, and a row's maximum transfers.
+_TRANSFERRED, _MAX_LABEL, _MAX_TRANSFERS = ("state", "chatAssignedTo"), 1_000, 20
 # Maximum bytes of encrypted metadata in the index. The limit is small because requests for deep pages read and skip
 # whole entries.
 _MAX_SUMMARY = 1_024
@@ -85,6 +84,11 @@ def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document
     """
     row = (ConversationRow if image["item"]["S"] == CONVERSATION_ITEM else ReceivedRow).from_raw_data(image)
     return storage.split_key(row.conversation), storage.unseal(row, "received")
+
+
+def read_transfers(row: ConversationRow) -> list[Document]:
+    """Return a conversation's last 20 transfers, oldest first, as in `read_received` with `at` in Unix milliseconds."""
+    return storage.unseal(row, "transfers")["transfers"] if row.transfers else []
 
 
 def save_metadata(row: ConversationRow, before: Document, after: Document) -> None:
@@ -205,9 +209,9 @@ def _too_large() -> errors.TooLarge:
 def _stage_received(row: ConversationRow, before: Document, state: State, agent_name: str | None = None) -> None:
     """Put the new messages and the transfer into the row. Stage separate items if the messages are too long for it."""
     _set_times(row, before, state)
-    transfer = _transfer(before, state.metadata)
+    transfer = _transfer(row, before, state.metadata)
+    row.received = _seal_received(row, {"messages": [], **transfer}) if transfer else None
     if not state.new_messages:
-        row.received = _seal_transfer(row, transfer)
         return
     if len(state.new_messages) > _MAX_NEW_MESSAGES:
         raise errors.TooLarge(f"A write may add at most {_MAX_NEW_MESSAGES:,} user messages.")
@@ -216,7 +220,6 @@ def _stage_received(row: ConversationRow, before: Document, state: State, agent_
     if len(sealed) <= _MAX_RECEIVED and len(state.new_messages) <= new_messages.MAX_MESSAGES:
         row.received = sealed
         return
-    row.received = _seal_transfer(row, transfer)
     first, write_id = 0, ids.new_id()
     for part in new_messages.split(state.new_messages, _MAX_RECEIVED_JSON):
         storage.put(_received_row(row, write_id, {**metadata, "messages": part, "first": first}))
@@ -224,7 +227,7 @@ def _stage_received(row: ConversationRow, before: Document, state: State, agent_
 
 
 def _set_times(row: ConversationRow, before: Document, state: State) -> None:
-    """Store the times of the request for a person, of the takeover, to the first answer, and to the end.
+    """Store the times of the request for a person, to the first answer, and to the end.
 
     An answer is another sender's message while a person is chatting. Only the end of a stored conversation counts.
     """
@@ -233,34 +236,31 @@ def _set_times(row: ConversationRow, before: Document, state: State) -> None:
         row.requested_at, row.answered_after = now, None
     elif row.requested_at and state.totals.replies and WITH_PERSON in (old, new):
         row.requested_at, row.answered_after = None, max(now - row.requested_at, 0)
-    if new == WITH_PERSON != old:
-        row.taken_at = now
     if row.requested_at and new == HANDOFF:  # a waiting user who writes again keeps the place in the inbox
         row.activity = inbox_key(row.requested_at // 1000, row.created)
     if before and new == _ENDED != old and row.ended_after is None:
         row.ended_after = max(now - ids.timestamp_of(row.created), 0)
 
 
-def _transfer(before: Document, after: Document) -> Document:
-    """Return `{transfer: {before, after, changed, author}}`, or an empty document if no transfer took place."""
+def _transfer(row: ConversationRow, before: Document, after: Document) -> Document:
+    """Return `{transfer: {before, after, changed, author}}`, or an empty document. Keep the transfer in the row."""
     changed = [name for name in _TRANSFERRED if before.get(name) != after.get(name)]
     if not changed:
         return {}
     old, new = (
         {name: (metadata.get(name) or "")[:_MAX_LABEL] or None for name in _TRANSFERRED} for metadata in (before, after)
     )
-    return {"transfer": {"before": old, "after": new, "changed": changed, "author": storage.current_author()}}
+    transfer = {"before": old, "after": new, "changed": changed, "author": storage.current_author()}
+    kept = [*read_transfers(row), {"at": clock.milliseconds(), **transfer}][-_MAX_TRANSFERS:]
+    row.transfers = storage.seal(row, "transfers", {"transfers": kept})
+    return {"transfer": transfer}
 
 
 def _received_row(row: ConversationRow, write_id: str, document: Document) -> ReceivedRow:
-    received = ReceivedRow(row.conversation, storage.join_key(_RECEIVED, write_id, f"{document['first']:06}"))
+    item, end = storage.join_key(_RECEIVED, write_id, f"{document['first']:06}"), clock.seconds() + _DAY_SECONDS
+    received = ReceivedRow(row.conversation, item, expires_at=clock.to_datetime(end))
     received.received = _seal_received(received, document)
-    received.expires_at = clock.to_datetime(clock.seconds() + _DAY_SECONDS)
     return received
-
-
-def _seal_transfer(row: ConversationRow, transfer: Document) -> bytes | None:
-    return _seal_received(row, {"messages": [], **transfer}) if transfer else None
 
 
 def _seal_received(row: storage.Row, document: Document) -> bytes:

@@ -103,12 +103,26 @@ def _conversation_row(workspace_id: str, visit: Visit, talk: Talk) -> conversati
     row.agent = _agent(workspace_id, visit)
     row.created, row.version_tag = ids.id_at(visit.at, visit.ident), ids.id_at(talk.end * 1_000, visit.ident)
     if talk.handoff_at and talk.writer:
-        row.taken_at = talk.lines[-1][0] * 1_000
-        row.answered_after = row.taken_at - talk.handoff_at * 1_000
+        row.answered_after = (talk.lines[-1][0] - talk.handoff_at) * 1_000
     elif talk.handoff_at:
         row.requested_at = talk.handoff_at * 1_000
     row.ended_after = talk.end * 1_000 - visit.at if talk.state == "ended_chat" else None
+    row.transfers = storage.seal(row, "transfers", {"transfers": [*_transfers(talk)]})
     return conversations.restore(row, stored)
+
+
+def _transfers(talk: Talk) -> Iterator[dict[str, Any]]:
+    """Yield the request for a person, the takeover and the end, in the format of `conversations.read_transfers`."""
+    steps: list[tuple[int, str, str | None]] = [(talk.handoff_at, "requested_chat", None)] if talk.handoff_at else []
+    if talk.writer:
+        steps.append((talk.lines[-1][0], "human-chatting", talk.assigned))
+    if talk.state == "ended_chat":
+        steps.append((talk.end, talk.state, talk.assigned))
+    before: dict[str, str | None] = {"state": None, "chatAssignedTo": None}
+    for second, reached, person in steps:
+        after = {"state": reached, "chatAssignedTo": person}
+        yield {"at": second * 1_000, "before": before, "after": after, "changed": ["state"], "author": None}
+        before = after
 
 
 def _turns(talk: Talk) -> list[dict[str, Any]]:

@@ -4,10 +4,10 @@ import hashlib
 import json
 from collections.abc import Callable
 
-from chalicelib import errors, storage
+from chalicelib import clock, errors, storage
 from chalicelib.clients import store as clients
 from chalicelib.conversations import store as conversations
-from chalicelib.extensions.console import calls, guard
+from chalicelib.extensions.console import calls, guard, private_notes
 from chalicelib.extensions.console.bubbles import Bubble
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name, truncate
@@ -142,6 +142,20 @@ def _write_notes(session: Session, values: dict[str, str], fields: dict[str, str
     _send("PATCH", "", {"conversation": {"notes": notes or None}}, values, etag)
 
 
+def _add_note(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    """Add a private note with the person's name and the time. Submitting the form twice adds one note."""
+    text = fields.get("note", "").replace("\r\n", "\n").strip()
+    if not text:
+        raise guard.form_error(session, "text")
+    record, etag = calls.read(_PATH, **values)
+    stored = record.get("notes") or ""
+    notes = private_notes.add(stored, session.name, text, clock.seconds())
+    if len(notes) > MAX_NOTES_LENGTH:
+        raise guard.form_error(session, "notes.length", most=MAX_NOTES_LENGTH)
+    if notes != stored:
+        _send("PATCH", "", {"conversation": {"notes": notes}}, values, etag)
+
+
 def _add_tags(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
     """Add the form's comma-separated tags. Raise PreconditionFailed if the conversation changes at the same time."""
     tags = submitted_tags(session, fields)
@@ -173,6 +187,7 @@ ACTIONS: dict[str, Action] = {
     "end": _end,
     "tag": _tag,
     "note": _write_notes,
+    "add_note": _add_note,
 }
 """The actions in a conversation by the value of the form field `action`."""
 RESULTS = (*ACTIONS, "change", "delete")

@@ -11,7 +11,17 @@ from chalicelib.conversations import listing, transcript
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import bubbles, calls, conversation_list, erasures, event_lines, guard, inbox, pages
+from chalicelib.extensions.console import (
+    bubbles,
+    calls,
+    conversation_list,
+    erasures,
+    event_lines,
+    guard,
+    inbox,
+    pages,
+    private_notes,
+)
 from chalicelib.extensions.console import conversation_actions as actions
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.colleagues import list_colleagues
@@ -56,7 +66,6 @@ def _page(
     """Return the page, with a form's error and its submitted values."""
     values = read_transcript(session, agent_id, convo_id)
     listed = conversation_list.read_beside(session)
-    colleagues, has_more = list_colleagues(session)
     done = None if error else submitted.get("action") or current_request.query_value("done")
     return guard.page(
         session,
@@ -65,15 +74,12 @@ def _page(
         error.STATUS_CODE if error else 200,
         submitted=submitted,
         message=guard.explain(session, error) if error else None,
-        colleagues=colleagues,
-        has_more_colleagues=has_more,
         mid=ids.new_id(),
         done=done if done in actions.RESULTS else None,
         may_change=partial(actions.may_change, session),
         variables=_variables(values["meta"]),
         others=_others(values["meta"]),
         erasure=erasures.address_of(session, _visitor(values["meta"])),
-        taken_by=_taken_by(values["meta"], dict(colleagues)),
         next_waiting=_next_waiting(listed.waiting, (agent_id, convo_id)),
         titles=conversation_list.titles_beside(session, listed),
         is_beside=True,
@@ -97,12 +103,6 @@ def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, Conv
 def metadata_of(row: ConversationRow) -> Document:
     """Return a conversation's metadata as the API shows it."""
     return render_v3(row, conversations.read_metadata(row))
-
-
-def _taken_by(metadata: Document, colleagues: dict[str, str]) -> str | None:
-    """Return the name of the colleague who is chatting, or None if the name is unknown."""
-    with_person = metadata.get("state") == conversations.WITH_PERSON
-    return colleagues.get(metadata.get("chatAssignedTo") or "") if with_person else None
 
 
 def _next_waiting(waiting: list[Document], here: tuple[str, str]) -> Document | None:
@@ -155,34 +155,40 @@ def _fits(tags: list[str]) -> bool:
 def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
     """Return the template variables for a transcript: metadata, the newest messages in order, and the page before them.
 
-    This costs one request, plus one for each further chunk. Raise NotFound.
+    This costs two requests, plus one for each further chunk or 100 colleagues. Raise NotFound.
     """
     agent, row = find(session, agent_id, convo_id)
+    colleagues, has_more_colleagues = list_colleagues(session)
     before = _before()
     newest = bubbles.bubbles_that_fit(islice(transcript.newest_messages(row), before, before + MAX_MESSAGES))
     metadata, until, messages = metadata_of(row), before + len(newest), newest[::-1]
-    earlier, events = (
-        until if newest and metadata.get("messagesNum", 0) > until else None,
-        event_lines.of_conversation(row),
-    )
+    earlier = until if newest and metadata.get("messagesNum", 0) > until else None
+    notes, t = metadata.get("notes") or "", guard.texts(session)
+    events = event_lines.of_conversation(row, notes, t, dict(colleagues))
     return {
-        **panel_values(metadata),
+        **panel_values(row, metadata),
+        "colleagues": colleagues,
+        "has_more_colleagues": has_more_colleagues,
         "messages": messages,
         "events": event_lines.by_position(events, messages, is_first=not earlier, is_last=not before),
         "earlier": earlier,
-        "waiting_since": inbox.waiting_since(row, metadata),
         "agent": display_name(agent, "title") or agent_id,
         # The position and version from which the page's script continues. An earlier page is not updated.
         "after": None if before else transcript.end_position(row),
         "version": listing.version_of(row),
+        "since": max((event.at for event in events), default=0),
         "is_reset": True,
     }
 
 
-def panel_values(metadata: Document) -> Document:
+def panel_values(row: ConversationRow, metadata: Document) -> Document:
     """Return the template variables for the parts of a page that follow the metadata: state, actions, tags, notes."""
     tags, notes = metadata.get("tags") or [], metadata.get("notes") or ""
+    undated, entries = private_notes.split(notes)
     return {
+        "waiting_since": inbox.waiting_since(row, metadata),
+        "undated_notes": undated,
+        "notes_count": len(entries),
         "meta": metadata,
         "tags": tags[:_MAX_TAGS],
         "tags_digest": actions.tags_digest(tags),

@@ -1,34 +1,55 @@
-"""The lines in a transcript for events whose times a conversation's row stores."""
+"""The lines between the messages of a transcript: takeovers, assignments, ends, and private notes."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from chalicelib import ids
+from chalicelib import ids, storage
 from chalicelib.conversations import store
 from chalicelib.conversations.rows import ConversationRow
+from chalicelib.credentials import tokens
+from chalicelib.extensions.console import private_notes
 from chalicelib.extensions.console.bubbles import Bubble
+from chalicelib.extensions.console.template_filters import truncate
+from chalicelib.storage import Document
 
-_ENDED = "ended_chat"
+if TYPE_CHECKING:
+    from chalicelib.extensions.console.rendering import Texts
+
+_AI, _ENDED = "ai-chatting", "ended_chat"
+_MAX_NAME = 100  # the maximum length of a state that has no text
 
 
 class EventLine(NamedTuple):
-    """An event: the state that began, and its time in Unix seconds."""
+    """An event: an identifier in the page, its time in Unix milliseconds, and its text.
 
-    state: str
-    time: int
+    The text of a private note is in `note`, and `text` is its author. `comes_first` means that the line precedes the
+    messages of its second, because one of them may have caused the event.
+    """
+
+    mark: str
+    at: int
+    text: str
+    note: str = ""
+    comes_first: bool = False
+
+    @property
+    def time(self) -> int:
+        """The time in Unix seconds."""
+        return self.at // 1000
 
 
-def of_conversation(row: ConversationRow) -> list[EventLine]:
-    """Return the unanswered request for a person, the last takeover, and the first end, in their order."""
-    events = []
-    if row.taken_at:
-        events.append(EventLine(store.WITH_PERSON, int(row.taken_at) // 1000))
-    if row.requested_at:
-        events.append(EventLine(store.HANDOFF, int(row.requested_at) // 1000))
-    if row.ended_after is not None:
-        events.append(EventLine(_ENDED, (ids.timestamp_of(row.created) + int(row.ended_after)) // 1000))
-    return sorted(events, key=lambda event: event.time)
+def of_conversation(row: ConversationRow, notes: str, t: "Texts", names: Mapping[str, str]) -> list[EventLine]:
+    """Return the lines for the last 20 transfers and the notes, in their order. `names` has people's names by id."""
+    _, entries = private_notes.split(notes)
+    lines = [*_transfer_lines(row, t, names)]
+    lines += [EventLine(entry.mark, entry.time * 1000, entry.author, entry.text) for entry in entries]
+    return sorted(lines, key=lambda line: line.time)
+
+
+def after(events: Sequence[EventLine], since: int) -> list[EventLine]:
+    """Return the events after a time in Unix milliseconds, and all notes of its second, because notes have seconds."""
+    return [event for event in events if event.at > since or (event.note and event.time == since // 1000)]
 
 
 def by_position(
@@ -41,10 +62,58 @@ def by_position(
     """
     lines = defaultdict(list)
     for event in events:
-        # A takeover precedes messages of the same second, because one of them may have taken over.
-        last_second = event.time - (event.state == store.WITH_PERSON)
+        last_second = event.time - event.comes_first
         later = (index for index, message in enumerate(messages) if message.time and message.time > last_second)
         index = next(later, len(messages))
         if (index or is_first) and (index < len(messages) or is_last):
             lines[index].append(event)
     return dict(lines)
+
+
+def _transfer_lines(row: ConversationRow, t: "Texts", names: Mapping[str, str]) -> Iterator[EventLine]:
+    transfers = store.read_transfers(row)
+    for transfer in transfers:
+        text, at = _text(transfer, t, names), transfer["at"]
+        if text:
+            is_takeover = transfer["after"]["state"] == store.WITH_PERSON
+            yield EventLine(f"at{at}", at, text, comes_first=is_takeover)
+    if transfers:
+        return
+    # Rows of version 1.1.0 and earlier contain only these times.
+    if row.requested_at:
+        yield _old_line(store.HANDOFF, int(row.requested_at), t)
+    if row.ended_after is not None:
+        yield _old_line(_ENDED, ids.timestamp_of(row.created) + int(row.ended_after), t)
+
+
+def _old_line(state: str, at: int, t: "Texts") -> EventLine:
+    return EventLine(f"at{at}", at, t.named("state", state))
+
+
+def _text(transfer: Document, t: "Texts", names: Mapping[str, str]) -> str:
+    """Return a transfer's text in the person's language, or an empty string for the state of a new conversation."""
+    (old, new), by = (transfer[name]["state"] for name in ("before", "after")), _author(transfer, names)
+    to = transfer["after"]["chatAssignedTo"]
+    assignee = names.get(to or "", "")
+    if new == old or (new == store.WITH_PERSON and assignee and by and by != assignee):
+        if to and by != assignee:
+            return _by(t("event.assigned", name=assignee or t("event.person")), by, t)
+        return t("event.took", name=assignee) if to else _by(t("event.unassigned"), by, t)
+    if new == store.WITH_PERSON:
+        return t("event.took", name=assignee or by) if assignee or by else t("event.somebody")
+    if new == _AI:
+        return "" if old is None else _by(t("event.reopened" if old == _ENDED else "event.back"), by, t)
+    text = truncate(t.named("state", new or ""), _MAX_NAME)
+    return _by(text, by, t) if new == _ENDED else text
+
+
+def _by(text: str, name: str, t: "Texts") -> str:
+    return t("event.by", event=text, name=name) if name else text
+
+
+def _author(transfer: Document, names: Mapping[str, str]) -> str:
+    """Return the name of the person who caused a transfer in the console, or an empty string."""
+    if not transfer["author"]:
+        return ""
+    kind, _, name = storage.split_author(transfer["author"])
+    return names.get(name, "") if kind == tokens.SESSION else ""

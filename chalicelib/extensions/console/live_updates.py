@@ -7,13 +7,17 @@ from chalice.app import Response
 
 from chalicelib import errors, ids, storage
 from chalicelib.conversations import listing, message_list_routes, store, transcript
-from chalicelib.extensions.console import bubbles, calls, conversation_actions, conversations, guard, pages
+from chalicelib.conversations.rows import ConversationRow
+from chalicelib.extensions.console import bubbles, calls, conversation_actions, conversations, event_lines, guard, pages
+from chalicelib.extensions.console.bubbles import Bubble
+from chalicelib.extensions.console.colleagues import list_colleagues
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.http import current_request
 
 _MESSAGES = "/v3/agents/{agent_id}/convos/{convo_id}/messages"
+_MAX_DIGITS = 15  # of a time in Unix milliseconds
 
 
 @signed_in("/convos")
@@ -56,8 +60,6 @@ def _news(session: Session, agent_id: str, convo_id: str, after: str) -> Respons
     if values is None:
         values = conversations.read_transcript(session, agent_id, convo_id)
     values["may_change"] = partial(conversation_actions.may_change, session)
-    # The page sends the state and assignee that it shows. A line tells the person about new values.
-    values["shown"] = {name: current_request.query_value(name) for name in ("state", "assigned")}
     return pages.page("news.html", guard.language_of(session), session=session, mid=ids.new_id(), **values)
 
 
@@ -74,6 +76,22 @@ def _read_delta(session: Session, agent_id: str, convo_id: str, after: str) -> d
     if len(messages) < len(delta.messages):
         return None
     position = {"after": delta.after, "version": listing.version_of(row), "is_reset": False}
-    parts = conversations.panel_values(conversations.metadata_of(row))
-    title = display_name(agent, "title") or agent_id
-    return {**parts, "messages": messages, "earlier": None, "agent": title, **position}
+    parts = conversations.panel_values(row, conversations.metadata_of(row))
+    events, title = _new_events(session, row, messages), display_name(agent, "title") or agent_id
+    return {**parts, **events, "messages": messages, "earlier": None, "agent": title, **position}
+
+
+def _new_events(session: Session, row: ConversationRow, messages: list[Bubble]) -> dict[str, Any]:
+    """Return the events after the time `since` in the query, and the time from which the next update continues.
+
+    A new transfer costs one more request, for people's names. Without a valid time, there are no events.
+    """
+    value = current_request.query_value("since") or ""
+    if not (value.isascii() and value.isdecimal() and len(value) <= _MAX_DIGITS):
+        return {"events": {}, "since": ""}
+    since, notes = int(value), store.read_metadata(row).get("notes") or ""
+    has_transfer = any(transfer["at"] > since for transfer in store.read_transfers(row))
+    names = dict(list_colleagues(session)[0]) if has_transfer else {}
+    events = event_lines.of_conversation(row, notes, guard.texts(session), names)
+    new, newest = event_lines.after(events, since), max(since, *(event.at for event in events), 0)
+    return {"events": event_lines.by_position(new, messages, is_first=True, is_last=True), "since": newest}

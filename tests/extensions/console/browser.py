@@ -11,7 +11,7 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 """The headers of a submitted form."""
 _FORM = re.compile(r'<form[^>]*method="post" action="([^"]*)"[^>]*>(.*?)</form>', re.DOTALL)
 _HIDDEN = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)"')
-_POSITION = re.compile(r'data-(after|version)="([^"]*)"')
+_POSITION = re.compile(r'data-(after|version|since)="([^"]*)"')
 
 
 def live_path(text: str) -> str:

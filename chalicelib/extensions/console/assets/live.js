@@ -5,7 +5,7 @@ const scroll = live.parentElement, to = document.querySelector("#to");
 const form = document.querySelector(".reply"), text = form.elements.text;
 const shown = {}; // the HTML of each part as the server sent it
 for (const { dataset, innerHTML } of document.querySelectorAll("[data-part]")) shown[dataset.part] = innerHTML;
-const { live: address, took, ...position } = live.dataset; // the position is what this page shows
+const { live: address, ...position } = live.dataset; // the position is what this page shows
 let isSending, isExpired, isEnded, failures = 0, earliest = 0, active = Date.now(), wake = () => {};
 
 // Returns a problem's name, or an empty string.
@@ -31,9 +31,7 @@ const show = (html, isReply) => {
   const template = document.createElement("template");
   template.innerHTML = policy.createHTML(html);
   const news = template.content.firstElementChild, turns = news.firstElementChild, { dataset } = news;
-  const { after, version, state, assigned } = dataset, person = turns.querySelector("[data-taker]");
-  const name = nameOf(assigned); // only the page knows the names
-  if (person && name) person.textContent = took.replace("{name}", () => name);
+  const { after, version, since } = dataset;
   keepInPlace(() => {
     live.querySelector(".empty")?.remove();
     if ("reset" in dataset) live.replaceChildren();
@@ -41,7 +39,7 @@ const show = (html, isReply) => {
     live.dispatchEvent(new Event("content", { bubbles: true }));
   });
   for (const part of news.querySelectorAll("[data-part]")) if (part.dataset.part in shown) showPart(part);
-  showAssignee(assigned);
+  showAssignee(dataset.assigned);
   if (isReply) {
     lock(false);
     text.value = "";
@@ -50,7 +48,7 @@ const show = (html, isReply) => {
   }
   for (const field of document.querySelectorAll("[name=form]")) field.value = dataset.form; // after a new sign-in
   active = Date.now();
-  Object.assign(position, { after, version, state, assigned });
+  Object.assign(position, { after, version, since });
 };
 const find = (turn) => live.querySelector(`[data-mark="${turn.dataset.mark}"]`);
 
@@ -71,6 +69,7 @@ const showPart = (part) => {
   if (shown[name] === part.innerHTML || isEdited) return;
   shown[name] = part.innerHTML;
   old.replaceWith(part);
+  part.dispatchEvent(new Event("content", { bubbles: true }));
   if (isFocused) part.querySelector("button,summary,input")?.focus();
 };
 

@@ -155,7 +155,11 @@ def fill(run: Run, receiver: str) -> None:
     converse_with = {"userPlatform": "iOS", "origin": "web-chat", **metadata, **state}
     body = {"metadata": converse_with, "turns": [{"from": one["from"], "messages": [one]} for one in _MESSAGES]}
     ask(run, "POST", f"/agents/{_HOTEL}/interact/{_CONVERSATION}/state", body)
-    ask(run, "PATCH", f"/v3/agents/{_HOTEL}/convos/{_CONVERSATION}", {"conversation": {"capturedVariables": captured}})
+    noted = (
+        f"Noor Visser, {time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime())} UTC:\nDogs are welcome in rooms 10 to 19."
+    )
+    changes = {"capturedVariables": captured, "notes": noted}
+    ask(run, "PATCH", f"/v3/agents/{_HOTEL}/convos/{_CONVERSATION}", {"conversation": changes})
     prompt = "You are the concierge of the Harbour Hotel.\nBe brief and warm.\nDogs are welcome in rooms 10 to 19."
     ask(run, "PATCH", f"/v3/agents/{_HOTEL}", {"agent": {"vg_systemPrompt": prompt, "vg_temperature": 0.4}})
     tool = ask(run, "GET", f"/v3/agents/{_HOTEL}/tools")["data"][0]["id"]
