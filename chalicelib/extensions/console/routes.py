@@ -43,6 +43,7 @@ _PAGES = {
     f"{_CONVERSATION}/text": "full_texts.read_conversation",
     f"{_CONVERSATION}/delete": "conversation_records.read_deletion",
     _MESSAGE: "message_form.read_message",
+    "/jump": "jump.read_jump",
     "/leads": "leads.list_leads",
     "/leads.csv": "leads.download",
     _LEAD: "lead_form.read_lead",

@@ -25,7 +25,7 @@ from chalicelib.workspaces import store as workspaces
 
 COOKIE, VIEW_COOKIE = "__Secure-cams", "__Secure-cams-view"
 ACCOUNT, END_VIEW = "/account", "/end-view"
-_ALWAYS = (ACCOUNT, "/sign-out", END_VIEW)
+_ALWAYS = (ACCOUNT, "/jump", "/sign-out", END_VIEW)
 _CACHE_SIZE = 1_000
 
 

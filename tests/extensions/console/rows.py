@@ -71,6 +71,7 @@ ROWS: dict[Route, Row] = {
     ("POST", f"{_MESSAGE}/delete"): Row(ADMIN, page=_MESSAGE),
     ("POST", _CONVO): Row(PERSON, page=_CONVO, typed={"action": "end"}),
     ("POST", f"{_CONVO}/live"): Row(PERSON, page=_CONVO, typed={"text": "x"}),
+    ("GET", f"{_HOME}/jump"): Row(OWN, "?q=kim"),
     ("GET", f"{_HOME}/leads"): Row(PERSON, "?agent=support"),
     ("GET", f"{_HOME}/leads.csv"): Row(PERSON, "?agent=support"),
     ("GET", _LEAD): Row(PERSON),

@@ -30,6 +30,7 @@ PAGES = {
     "/analytics": "/console/analytics",
     "/analytics?days=90&by=country": "/console/analytics?days=90&by=country",
     "/leads": "/console/leads",
+    "/jump?q=support": "/console/jump?q={text}",
     "/agents": "/console/agents",
     "/agents/support": "/console/agents/{id}",
     "/agents/support/versions": "/console/agents/{id}/versions",
@@ -43,6 +44,7 @@ PAGES = {
 }
 OPERATOR_PAGES = {
     "/settings": "/console/settings",
+    "/jump?q=support": "/console/jump?q={text} of an operator",
     "/settings/workspace": "/console/settings/workspace",
     "/settings/usage": "/console/settings/usage",
     "/settings/audit": "/console/settings/audit",

@@ -136,3 +136,12 @@ def test_a_hidden_page_does_not_ask_for_the_list(person: Person) -> None:
     assert person.driver.execute_script("return window.requests") == 0
     person.hide(False)
     person.wait_until(lambda: person.driver.execute_script("return window.requests") == 1, seconds=2)
+
+
+def test_ctrl_k_opens_the_search_and_enter_the_first_result(person: Person) -> None:
+    person.find("#text").send_keys(Keys.CONTROL, "k")
+    person.wait_until(lambda: person.driver.current_url.endswith("/jump"))
+    person.find("#place").send_keys("lead", Keys.ENTER)
+    person.sees("Search leads")
+    person.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    person.wait_until(lambda: person.driver.current_url.endswith("/leads"))

@@ -1,0 +1,120 @@
+"""The search for pages and records by name, which leads to any place in the console."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from chalice.app import Response
+
+from chalicelib.extensions.console import calls, guard, overview
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.routes import routes
+from chalicelib.extensions.console.sessions import ACCOUNT, Session
+from chalicelib.extensions.console.template_filters import agent_title, display_name
+from chalicelib.http import current_request
+from chalicelib.storage import Document
+
+MAX_TEXT = 100  # the maximum length of a search text, in characters
+_MAX_RESULTS = 8  # the maximum number of results of a kind
+_PAGE_SIZE = 100
+# The pages that only operators may open, with the key of each title.
+_OPERATOR_PAGES = {
+    "/new-agent": "new_agent",
+    "/settings#organisations": "organisations",
+    "/settings/new-org": "new_organisation",
+    "/settings#webhooks": "webhooks",
+    "/settings/new-webhook": "new_webhook",
+    "/settings#tokens": "tokens",
+    "/settings/workspace": "workspace_settings",
+    "/settings/usage": "usage",
+    "/settings/audit": "audit",
+    "/settings/erasures": "erasures",
+}
+
+
+class Place(NamedTuple):
+    """A search result: its name, its path in the workspace, its icon, and the text key of its kind."""
+
+    name: str
+    path: str
+    icon: str
+    kind: str
+
+
+@signed_in("/jump")
+def read_jump(session: Session) -> Response:
+    """List the pages, agents, people, organisations and webhooks that match the search and that the person may see.
+
+    The best matches come first. Without a search, list the pages. Links also search the conversations and leads.
+    """
+    text = (current_request.query_value("q") or "").strip()[:MAX_TEXT]
+    places = [*_pages(session), *(_records(session, text) if text else ())]
+    return guard.page(session, "jump.html", "/jump", text=text, max_text=MAX_TEXT, places=_best(places, text))
+
+
+def _best(places: list[Place], text: str) -> list[Place]:
+    """Return the matching places. Names that begin with the text come first, then names with a word that does."""
+    search = text.casefold()
+
+    def rank(place: Place) -> int:
+        name = place.name.casefold()
+        return 0 if name.startswith(search) else 1 if f" {search}" in name else 2
+
+    return sorted((place for place in places if search in place.name.casefold()), key=rank)
+
+
+def _pages(session: Session) -> Iterator[Place]:
+    t = guard.texts(session)
+    for page in session.pages:
+        yield Place(t(f"page{page}"), page, page[1:], "page")
+    yield Place(t("account"), ACCOUNT, "leads", "page")
+    for path, title in _OPERATOR_PAGES.items() if session.client_id is None else ():
+        if f"/console/{{workspace}}{path.partition('#')[0]}" in routes.current_app.routes:
+            yield Place(t(title), path, "settings", "page")
+
+
+def _records(session: Session, text: str) -> Iterator[Place]:
+    """Yield at most eight places of each kind. At least these match: the API may also search other members."""
+    if "/agents" in session.pages:
+        yield from _first(text, _agents(session, text))
+    if "/settings" in session.pages:
+        yield from _first(text, _people(session, text))
+    if session.client_id is None:
+        organisations = calls.get("/v3/orgs", {"pageSize": _PAGE_SIZE})["data"]
+        yield from _first(text, (_organisation(record) for record in organisations))
+        webhooks = calls.get("/v3/webhooks")["data"]
+        yield from _first(text, (_webhook(record) for record in webhooks))
+
+
+def _first(text: str, places: Iterable[Place]) -> list[Place]:
+    return _best([*places], text)[:_MAX_RESULTS]
+
+
+def _agents(session: Session, text: str) -> Iterator[Place]:
+    if session.agent_ids is None:
+        matching = calls.get("/v3/agents/search", {"search": text, "limit": _PAGE_SIZE})["agents"]
+        titles = {agent["ID"]: agent_title(agent) for agent in matching}
+    else:
+        titles = overview.visible_agents(session).titles
+    for agent_id, title in titles.items():
+        yield Place(title, f"/agents/{agent_id}", "agents", "agent")
+
+
+def _people(session: Session, text: str) -> Iterator[Place]:
+    """Yield the people who match, in the organisation of an administrator, or in all organisations."""
+    org_id = session.client.get("orgId")
+    if session.client_id is not None and not org_id:
+        return  # without an organisation, the operation would search all people
+    for client in calls.get("/v3/clients", {"limit": _PAGE_SIZE, "orgId": org_id, "q": text})["data"]:
+        if home := client.get("orgId"):
+            name, email = display_name(client, "name"), display_name(client, "email")
+            shown = f"{name} ({email})" if name and email else name or email or client["ID"]
+            yield Place(shown, f"/settings/orgs/{home}/clients/{client['ID']}", "leads", "person")
+
+
+def _organisation(record: Document) -> Place:
+    return Place(display_name(record, "name", "ID"), f"/settings/orgs/{record['ID']}", "settings", "organisation")
+
+
+def _webhook(record: Document) -> Place:
+    name = display_name(record, "description", "url", "id")
+    return Place(name, f"/settings/webhooks/{record['id']}", "settings", "webhook")

@@ -1,0 +1,62 @@
+"""The search for pages and records by name."""
+
+import re
+
+import pytest
+
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.rows import CANARY, World, build
+from tests.fast_moto import restore_or_create
+
+
+@pytest.fixture
+def world(workspace: NewWorkspace, workspace_api: Api) -> World:
+    """Create two organisations; one organisation's records contain the canary."""
+    return restore_or_create("records of the console", lambda: build(workspace, workspace_api))[0]
+
+
+def places(browser: Browser, query: str) -> list[str]:
+    """Return the paths of the results, in order."""
+    answer = browser.open(f"/jump{query}")
+    assert answer.status == 200
+    results = answer.text.partition("places-search")[2]
+    return [path.removeprefix(browser.home) for path in re.findall(r'<li><a href="([^"]*)"', results)]
+
+
+def test_without_a_text_the_search_lists_the_pages_that_the_person_may_open(world: World) -> None:
+    assert places(world.browser("shut@acme.test"), "") == ["/account"]
+    person, operator = places(world.browser("pat@acme.test"), ""), places(world.browser(""), "")
+    assert "/convos" in person and "/settings" not in person and "/settings/workspace" not in person
+    assert {"/settings", "/settings/workspace", "/settings#webhooks", "/new-agent"} < {*operator}
+
+
+def test_an_operator_finds_each_kind_of_record(world: World) -> None:
+    operator = world.browser("")
+    webhook = f"/settings/webhooks/{world.ids['webhook_id']}"
+    records = ["/agents/support", "/settings/orgs/acme/clients/kim", webhook]
+    assert places(operator, f"?q={CANARY.upper()}")[:3] == records
+    assert places(operator, "?q=acme")[0] == "/settings/orgs/acme"
+
+
+def test_an_administrator_finds_only_the_records_of_the_organisation(world: World) -> None:
+    assert places(world.browser("ada@acme.test"), "?q=canary")[:2] == [
+        "/agents/support", "/settings/orgs/acme/clients/kim",
+    ]  # fmt: skip
+    for email in ("mal", "eve", "lone", "lost", "shut"):
+        text = world.browser(f"{email}@acme.test").open("/jump?q=canary").text
+        assert CANARY not in text and "/settings/orgs/acme" not in text, email
+
+
+def test_names_that_begin_with_the_text_come_first_and_searches_last(browser: Browser, workspace_api: Api) -> None:
+    workspace_api.patch("/v3/agents/support", {"agent": {"title": "The best over here"}})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    assert places(browser, "?q=+OVE") == ["/overview", "/agents/support", "/convos?tab=all&amp;q=OVE", "/leads?q=OVE"]
+    assert "<mark>over</mark> here" in browser.open("/jump?q=over").text
+
+
+def test_a_text_that_is_too_long_is_truncated(browser: Browser) -> None:
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    assert browser.open(f"/jump?q={'x' * 5000}").status == 200
