@@ -87,7 +87,7 @@ def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document
 
 
 def read_transfers(row: ConversationRow) -> list[Document]:
-    """Return a conversation's last 20 transfers, oldest first, as in `read_received` with `at` in Unix milliseconds."""
+    """Return the last 20 transfers, oldest first: `{at, old, new, to, author}`, with states and Unix milliseconds."""
     return storage.unseal(row, "transfers")["transfers"] if row.transfers else []
 
 
@@ -250,10 +250,10 @@ def _transfer(row: ConversationRow, before: Document, after: Document) -> Docume
     old, new = (
         {name: (metadata.get(name) or "")[:_MAX_LABEL] or None for name in _TRANSFERRED} for metadata in (before, after)
     )
-    transfer = {"before": old, "after": new, "changed": changed, "author": storage.current_author()}
-    kept = [*read_transfers(row), {"at": clock.milliseconds(), **transfer}][-_MAX_TRANSFERS:]
-    row.transfers = storage.seal(row, "transfers", {"transfers": kept})
-    return {"transfer": transfer}
+    author, (state, assignee) = storage.current_author(), _TRANSFERRED
+    kept = {"at": clock.milliseconds(), "old": old[state], "new": new[state], "to": new[assignee], "author": author}
+    row.transfers = storage.seal(row, "transfers", {"transfers": [*read_transfers(row), kept][-_MAX_TRANSFERS:]})
+    return {"transfer": {"before": old, "after": new, "changed": changed, "author": author}}
 
 
 def _received_row(row: ConversationRow, write_id: str, document: Document) -> ReceivedRow:

@@ -118,11 +118,10 @@ def _transfers(talk: Talk) -> Iterator[dict[str, Any]]:
         steps.append((talk.lines[-1][0], "human-chatting", talk.assigned))
     if talk.state == "ended_chat":
         steps.append((talk.end, talk.state, talk.assigned))
-    before: dict[str, str | None] = {"state": None, "chatAssignedTo": None}
+    before = None
     for second, reached, person in steps:
-        after = {"state": reached, "chatAssignedTo": person}
-        yield {"at": second * 1_000, "before": before, "after": after, "changed": ["state"], "author": None}
-        before = after
+        yield {"at": second * 1_000, "old": before, "new": reached, "to": person, "author": None}
+        before = reached
 
 
 def _turns(talk: Talk) -> list[dict[str, Any]]:

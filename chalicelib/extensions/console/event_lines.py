@@ -75,7 +75,7 @@ def _transfer_lines(row: ConversationRow, t: "Texts", names: Mapping[str, str]) 
     for transfer in transfers:
         text, at = _text(transfer, t, names), transfer["at"]
         if text:
-            is_takeover = transfer["after"]["state"] == store.WITH_PERSON
+            is_takeover = transfer["new"] == store.WITH_PERSON
             yield EventLine(f"at{at}", at, text, comes_first=is_takeover)
     if transfers:
         return
@@ -92,8 +92,7 @@ def _old_line(state: str, at: int, t: "Texts") -> EventLine:
 
 def _text(transfer: Document, t: "Texts", names: Mapping[str, str]) -> str:
     """Return a transfer's text in the person's language, or an empty string for the state of a new conversation."""
-    (old, new), by = (transfer[name]["state"] for name in ("before", "after")), _author(transfer, names)
-    to = transfer["after"]["chatAssignedTo"]
+    old, new, to, by = transfer["old"], transfer["new"], transfer["to"], _author(transfer, names)
     assignee = names.get(to or "", "")
     if new == old or (new == store.WITH_PERSON and assignee and by and by != assignee):
         if to and by != assignee:

@@ -89,7 +89,7 @@ def test_who_has_a_name_that_shows_nothing_is_called_otherwise(
     assert "<strong>ann@example.com</strong>" in signed_in.open("/convos?tab=all").text
     assert "<h1>ann@example.com</h1>" in signed_in.open(CONVO).text
     assert '/agents/support">support</a>' in signed_in.open("/agents").text
-    assert "<span>No name</span></a></th>" in signed_in.open("/leads").text
+    assert "<span>No name</span></a>" in signed_in.open("/leads").text
 
 
 @pytest.mark.parametrize(
