@@ -1,7 +1,9 @@
 """The page of a message, on which people change or delete it: administrators any message, other people their own."""
 
 import hashlib
+from collections import deque
 from contextlib import suppress
+from itertools import islice
 
 from chalice.app import Response
 
@@ -15,6 +17,7 @@ from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.storage import Document
 
+_NEIGHBOURS = 2  # the maximum number of messages before the message, and after it
 _MESSAGE = "/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}"
 
 
@@ -60,13 +63,19 @@ def _read(session: Session, values: dict[str, str]) -> tuple[Document, str, Docu
     """Return the message, the conversation's entity tag, and template variables. Raise NotFound and Forbidden."""
     agent_id, convo_id = values["agent_id"], values["convo_id"]
     agent, row = conversations.find(session, agent_id, convo_id)
-    stored = (message for message in transcript.newest_messages(row) if message.get("mid") == values["message_id"])
-    message = errors.require(next(stored, None), "message")
-    (bubble,) = bubbles.bubbles_that_fit([message])
+    newer, stored = deque[Document](maxlen=_NEIGHBOURS), transcript.newest_messages(row)
+    for message in stored:
+        if message.get("mid") == values["message_id"]:
+            break
+        newer.appendleft(message)
+    else:
+        raise errors.NotFound.of("message")
+    bubble, *older = bubbles.bubbles_that_fit([message, *islice(stored, _NEIGHBOURS)])
     if not may_change(session, bubble):
         raise errors.Forbidden("Only administrators can change other people's messages.")
     variables = {"meta": conversations.metadata_of(row), "agent": display_name(agent, "title") or agent_id}
-    return message, f'"{row.version_tag}"', {**variables, "messages": [bubble]}
+    messages = [*older[::-1], bubble, *bubbles.bubbles_that_fit(newer)]
+    return message, f'"{row.version_tag}"', {**variables, "messages": messages, "chosen_mark": bubble.mark}
 
 
 def _page(
