@@ -7,7 +7,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, guard, pages
+from chalicelib.extensions.console import calls, guard, pages, visitor_context
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -28,7 +28,7 @@ def read_deletion(session: Session, agent_id: str, convo_id: str) -> Response:
     """Ask whether to delete a conversation."""
     _require_administrator(session)
     meta = calls.get(_CONVERSATION, agent_id=agent_id, convo_id=convo_id)["data"]
-    return _page(session, agent_id, convo_id, meta=meta)
+    return _page(session, agent_id, convo_id, meta, visitor_context.leads_of(session, meta))
 
 
 @signed_in("/convos")
@@ -37,7 +37,7 @@ def delete(session: Session, agent_id: str, convo_id: str) -> Response:
     _require_administrator(session)
     with suppress(errors.NotFound):  # the form has been submitted twice
         commit_now(lambda: calls.send("DELETE", _CONVERSATION, None, agent_id=agent_id, convo_id=convo_id))
-    return _page(session, agent_id, convo_id, meta=None)
+    return _page(session, agent_id, convo_id, None)
 
 
 def _require_administrator(session: Session) -> None:
@@ -45,5 +45,6 @@ def _require_administrator(session: Session) -> None:
         raise errors.Forbidden("Only administrators can delete conversations.")
 
 
-def _page(session: Session, agent_id: str, convo_id: str, meta: Any) -> Response:
-    return guard.page(session, "conversation_deletion.html", "/convos", agent_id=agent_id, convo_id=convo_id, meta=meta)
+def _page(session: Session, agent_id: str, convo_id: str, meta: Any, leads: Any = ()) -> Response:
+    values = {"agent_id": agent_id, "convo_id": convo_id, "meta": meta, "leads": leads}
+    return guard.page(session, "conversation_deletion.html", "/convos", **values)

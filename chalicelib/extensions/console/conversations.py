@@ -21,6 +21,8 @@ from chalicelib.extensions.console import (
     inbox,
     pages,
     private_notes,
+    same_person,
+    visitor_context,
 )
 from chalicelib.extensions.console import conversation_actions as actions
 from chalicelib.extensions.console.calls import query_string
@@ -79,7 +81,7 @@ def _page(
         may_change=partial(actions.may_change, session),
         variables=_variables(values["meta"]),
         others=_others(values["meta"]),
-        erasure=erasures.address_of(session, _visitor(values["meta"])),
+        erasure=erasures.address_of(session, same_person.visitor_of(values["meta"])),
         next_waiting=_next_waiting(listed.waiting, (agent_id, convo_id)),
         titles=conversation_list.titles_beside(session, listed),
         is_beside=True,
@@ -97,6 +99,7 @@ def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, Conv
     row = conversations.unless_expired(stored)
     if row is None:
         raise errors.NotFound.of("conversation")
+        **visitor_context.read(session, values["meta"], values["created"]),
     return agents.reread_if_missing(agent, session.workspace_id, agent_id).open(), row
 
 
@@ -132,10 +135,7 @@ def _others(metadata: Document) -> str | None:
     No index contains visitors. The list compares the metadata of up to 500 conversations, and searches the messages
     only for a visitor whose name alone is known.
     """
-    values = {**_visitor(metadata), "q": display_name(metadata, "userName")}
-    known = {
-        name: value for name, value in values.items() if isinstance(value, str) and 0 < len(value) <= inbox.MAX_FILTER
-    }
+    known = same_person.known_values({**same_person.visitor_of(metadata), "q": display_name(metadata, "userName")})
     return query_string({"tab": "all", "agent": metadata["agentId"], **dict([*known.items()][:1])}) if known else None
 
 
@@ -176,6 +176,7 @@ def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
         # The position and version from which the page's script continues. An earlier page is not updated.
         "after": None if before else transcript.end_position(row),
         "version": listing.version_of(row),
+        "created": row.created,
         "since": max((event.at for event in events), default=0),
         "is_reset": True,
     }

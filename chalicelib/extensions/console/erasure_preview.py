@@ -1,7 +1,6 @@
 """The preview of an erasure: the newest conversations and leads that identify the same person.
 
-Conversations and leads are compared as an erasure does: emails regardless of case, ids and phone numbers exactly. The
-erasure itself also searches older records, nested members, events, analytics records and stored responses.
+The erasure itself also searches older records and what `same_person` does not compare.
 """
 
 from itertools import islice
@@ -9,7 +8,7 @@ from typing import NamedTuple
 
 from chalicelib.conversations.filters import Filters
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import all_conversations, inbox, overview
+from chalicelib.extensions.console import all_conversations, overview, same_person
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.leads import listing
 from chalicelib.leads.listing import LeadQuery
@@ -33,10 +32,7 @@ class _PersonFilters(Filters):
 
     def match(self, row: ConversationRow, metadata: Document) -> bool:
         """Return whether one of the person's values identifies this conversation's visitor."""
-        values = {name: metadata.get(member) for name, member in inbox.VISITOR.items()}
-        return metadata.get("ID") == self.equal.get("userID") or any(
-            _is_equal(name, values[name], text) for name, text in self.equal.items()
-        )
+        return same_person.has_conversation(self.equal, metadata)
 
 
 def read(session: Session, person: dict[str, str]) -> Preview:
@@ -49,17 +45,6 @@ def read(session: Session, person: dict[str, str]) -> Preview:
     conditions = _PersonFilters(None, None, person, None, None, 0, "")
     page = all_conversations.read(session.workspace_id, [*agents.titles], conditions, "", None)
     rows = [row for _, row in islice(listing.rows(session.workspace_id, _NEWEST_LEADS, _PORTION), _MAX_LEADS)]
-    leads = [{"id": row.lead_id, **lead} for row in rows if _is_about(person, lead := row.open())]
+    leads = [{"id": row.lead_id, **lead} for row in rows if same_person.has_lead(person, lead := row.open())]
     has_more = page.following is not None or agents.has_more
     return Preview(page.conversations, has_more, leads, len(rows) == _MAX_LEADS)
-
-
-def _is_about(person: dict[str, str], lead: Document) -> bool:
-    ids = {"userID": [lead.get("userID")]}
-    return any(
-        _is_equal(name, value, text) for name, text in person.items() for value in ids.get(name, [*lead.values()])
-    )
-
-
-def _is_equal(name: str, value: object, text: str) -> bool:
-    return isinstance(value, str) and (value == text or (name == "email" and value.casefold() == text.casefold()))

@@ -5,11 +5,11 @@ import json
 from chalice.app import Response
 
 from chalicelib import errors, extensions
-from chalicelib.extensions.console import calls, erasure_preview, guard, pages, rights
+from chalicelib.extensions.console import calls, erasure_preview, guard, pages, rights, same_person
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.http import current_request, parameters
+from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _LIST, _PATH = "/v3/erasures", "/v3/erasures/{erasure_id}"
@@ -26,7 +26,7 @@ def read_form(session: Session) -> Response:
     ignored, because a truncated value could identify another person.
     """
     rights.require_operator(session)
-    return _form(session, _known({name: current_request.query_value(name) for name in _FIELDS}))
+    return _form(session, same_person.known_values({name: current_request.query_value(name) for name in _FIELDS}))
 
 
 def address_of(session: Session, visitor: Document) -> str | None:
@@ -34,7 +34,7 @@ def address_of(session: Session, visitor: Document) -> str | None:
 
     Return None for an unknown visitor, for people who are not operators, and without the extension `erasures`.
     """
-    known = _known(visitor)
+    known = same_person.known_values(visitor)
     is_allowed = session.client_id is None and extensions.has("erasures")
     return f"/settings/erasures{query_string(known)}" if is_allowed and known else None
 
@@ -77,14 +77,6 @@ def download_receipt(session: Session, erasure_id: str) -> Response:
         raise errors.NotFound.of("receipt")
     text = json.dumps(receipt, indent=1)
     return pages.download("erasure-receipt.json", "application/json", text)
-
-
-def _known(visitor: Document) -> dict[str, str]:
-    return {
-        name: text
-        for name, text in visitor.items()
-        if isinstance(text, str) and text.strip() and len(text) <= parameters.MAX_TEXT
-    }
 
 
 def _read(erasure_id: str) -> Document:

@@ -146,6 +146,19 @@ def test_the_first_steps_have_their_documented_cost(workspace: NewWorkspace) -> 
         Api(workspace.workspace_key).post("/v2/agents/support", {"title": "Support"})
 
 
+def test_a_known_visitors_conversation_has_its_documented_cost(
+    signed_in: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for later, convo_id in enumerate(("before", "now"), 1):
+        monkeypatch.setattr(clock, "milliseconds", lambda later=later: NOW * 1000 + later)
+        body = {"metadata": {"userEmail": "ann-0@b.test"}}
+        assert workspace_api.post(f"/agents/support/interact/{convo_id}/state", body).status == 200
+    signed_in.open("/convos")  # caches the session
+    with metered() as meter:
+        assert "Earlier conversations" in signed_in.open("/convos/support/now").text
+    costs.check("/console/convos/{agent}/{id} of a visitor with an email", meter)
+
+
 def test_unchanged_lists_have_their_documented_cost(signed_in: Browser) -> None:
     names = {
         "/convos": "poll of the list in the console",
