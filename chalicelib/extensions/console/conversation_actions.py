@@ -116,7 +116,7 @@ def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
     tags = submitted_tags(session, fields)
     record, etag = calls.read(_PATH, **values)
     stored = record.get("tags") or []
-    if stored != tags and tags_digest(stored) != fields.get("shown"):
+    if stored != tags and tags_digest(stored) != fields.get("tags_shown"):
         now = truncate(", ".join(stored), MAX_TAGS_LENGTH) or "–"
         raise guard.form_error(session, "tags.changed", errors.PreconditionFailed, tags=now)
     _send("PATCH", "", {"conversation": {"tags": tags}}, values, etag)
@@ -136,7 +136,7 @@ def _write_notes(session: Session, values: dict[str, str], fields: dict[str, str
     stored = record.get("notes") or ""
     if stored == notes:  # the form has been submitted twice
         return
-    if notes_digest(stored) != fields.get("shown"):
+    if notes_digest(stored) != fields.get("notes_shown"):
         now = truncate(stored, MAX_NOTES_LENGTH) or "–"
         raise guard.form_error(session, "notes.changed", errors.PreconditionFailed, notes=now)
     _send("PATCH", "", {"conversation": {"notes": notes or None}}, values, etag)
@@ -190,6 +190,8 @@ ACTIONS: dict[str, Action] = {
     "add_note": _add_note,
 }
 """The actions in a conversation by the value of the form field `action`."""
+TEXTS = {"reply": "text", "add_note": "note"}
+"""The fields for a reply and a note, by the action that sends each. A page keeps their texts until they are sent."""
 RESULTS = (*ACTIONS, "change", "delete")
 """The actions that a conversation's page confirms, with those on a message."""
 BULK_ACTIONS: dict[str, Action] = {"tag": _add_tags, "assign": _assign, "end": _end}

@@ -49,17 +49,25 @@ def read_conversation(session: Session, agent_id: str, convo_id: str) -> Respons
 def submit_action(session: Session, agent_id: str, convo_id: str) -> Response:
     """Perform an action (reply, take over, assign, pass back, end, tag or write notes), then show the conversation."""
     fields = guard.form()
+    error = _perform(session, agent_id, convo_id, fields)
+    if error is None:
+        fields.pop(actions.TEXTS.get(fields["action"], ""), None)  # this text has been sent
+    if error or any(fields.get(name) for name in actions.TEXTS.values()):  # a redirect would lose the texts
+        return _page(session, agent_id, convo_id, fields, error)
+    query = conversation_list.address_of(conversation_list.read_query(session), done=fields["action"])
+    return pages.redirect(f"/{session.workspace_id}/convos/{agent_id}/{convo_id}{query}")
+
+
+def _perform(session: Session, agent_id: str, convo_id: str, fields: dict[str, str]) -> errors.ApiError | None:
+    """Perform the form's action. Return the error that the page explains, or None. Raise all other errors."""
     action = actions.ACTIONS.get(fields.get("action", ""))
     if action is None:
         raise errors.Invalid("The form has an unknown action.")
     try:
         calls.commit_now(lambda: action(session, {"agent_id": agent_id, "convo_id": convo_id}, fields))
     except (errors.Invalid, errors.TooLarge, errors.PreconditionFailed) as error:
-        return _page(session, agent_id, convo_id, fields, error)
-    if fields["action"] != "reply" and fields.get("text"):  # keep a draft, which a redirect would lose
-        return _page(session, agent_id, convo_id, fields)
-    query = conversation_list.address_of(conversation_list.read_query(session), done=fields["action"])
-    return pages.redirect(f"/{session.workspace_id}/convos/{agent_id}/{convo_id}{query}")
+        return error
+    return None
 
 
 def _page(
@@ -88,6 +96,7 @@ def _page(
         is_search_left_out=conversation_list.leaves_search_out(listed.query),
         chosen=set(),
         **conversation_list.row_values(session, listed),
+        **visitor_context.read(session, values["meta"], values["created"]),
         **values,
     )
 
@@ -99,7 +108,6 @@ def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, Conv
     row = conversations.unless_expired(stored)
     if row is None:
         raise errors.NotFound.of("conversation")
-        **visitor_context.read(session, values["meta"], values["created"]),
     return agents.reread_if_missing(agent, session.workspace_id, agent_id).open(), row
 
 
@@ -139,14 +147,6 @@ def _others(metadata: Document) -> str | None:
     return query_string({"tab": "all", "agent": metadata["agentId"], **dict([*known.items()][:1])}) if known else None
 
 
-def _visitor(metadata: Document) -> Document:
-    """Return the members that identify the visitor, by the name of their filter."""
-    values = {name: metadata.get(member) for name, member in inbox.VISITOR.items()}
-    if values["userID"] == metadata["ID"]:  # the default of a conversation without a visitor's id
-        del values["userID"]
-    return values
-
-
 def _fits(tags: list[str]) -> bool:
     """Return whether the tags fit in a form. The form shows all tags or none, because saving would drop hidden tags."""
     return len(tags) <= _MAX_TAGS and sum(map(len, tags)) <= actions.MAX_TAGS_LENGTH
@@ -173,10 +173,10 @@ def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
         "events": event_lines.by_position(events, messages, is_first=not earlier, is_last=not before),
         "earlier": earlier,
         "agent": display_name(agent, "title") or agent_id,
+        "created": row.created,
         # The position and version from which the page's script continues. An earlier page is not updated.
         "after": None if before else transcript.end_position(row),
         "version": listing.version_of(row),
-        "created": row.created,
         "since": max((event.at for event in events), default=0),
         "is_reset": True,
     }

@@ -9,7 +9,8 @@ from tests.api import Answer, Api
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 """The headers of a submitted form."""
-_FORM = re.compile(r'<form[^>]*method="post" action="([^"]*)"[^>]*>(.*?)</form>', re.DOTALL)
+_FORM = re.compile(r'<form([^>]*)method="post" action="([^"]*)"[^>]*>(.*?)</form>', re.DOTALL)
+_OUTSIDE = re.compile(r'<input type="hidden" form="([^"]*)" name="([^"]*)" value="([^"]*)"')
 _HIDDEN = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)"')
 _POSITION = re.compile(r'data-(after|version|since)="([^"]*)"')
 
@@ -57,9 +58,10 @@ class Browser:
         If several forms match, choose the form with the hidden `action` in the fields, or else the first form.
         """
         forms = []
-        for address, content in _FORM.findall(page.text):
+        for attributes, address, content in _FORM.findall(page.text):
             if html.unescape(address).endswith(action):
-                hidden = {name: html.unescape(value) for name, value in _HIDDEN.findall(content)}
+                outside = [field[1:] for field in _OUTSIDE.findall(page.text) if f'id="{field[0]}"' in attributes]
+                hidden = {name: html.unescape(value) for name, value in (*_HIDDEN.findall(content), *outside)}
                 forms.append((html.unescape(address).removeprefix(self.home), hidden))
         assert forms, f"the page contains no form for {action}"
         matching = [form for form in forms if form[1].get("action") and form[1]["action"] == fields.get("action")]

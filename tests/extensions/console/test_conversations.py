@@ -1,6 +1,5 @@
 """Conversations in the console: the list, the transcript, and a person's actions."""
 
-import html
 import re
 from typing import Any
 
@@ -195,6 +194,29 @@ def test_a_page_confirms_an_action_and_keeps_the_draft(signed_in: Browser, field
     assert 'role="status">' not in signed_in.open(f"{CONVO}?done=unknown").text.partition("notice")[0]
 
 
+def test_a_reply_and_a_note_keep_each_other(signed_in: Browser) -> None:
+    texts = {"text": "half a reply", "note": "half a note"}
+    fields = {name: f'id="{name}" name="{name}"[^>]*>\n([^<]*)<' for name in texts}
+    for action, kept in (("reply", "note"), ("add_note", "text"), ("take", "text")):
+        page = signed_in.submit(signed_in.open(CONVO), CONVO, {**texts, "action": action})
+        shown = {name: re.findall(pattern, page.text)[0] for name, pattern in fields.items()}
+        assert shown == ({**texts} if action == "take" else {"text": "", "note": "", kept: texts[kept]}), action
+    assert page.text.count("half a reply</p>") == page.text.count("half a note</p>") == 1
+
+
+@pytest.mark.parametrize("fields", [{"action": "back"}, {"action": "end"}, {"action": "assign", "to": "bo"}])
+def test_a_finished_conversation_offers_the_next(
+    signed_in: Browser, workspace_api: Api, fields: dict[str, str]
+) -> None:
+    body = state_body("Hello?") | {"metadata": {"userName": "Eve Kok", "state": "requested_chat"}}
+    assert workspace_api.post("/agents/support/interact/eve/state", body).status == 200
+    page = signed_in.submit(signed_in.open(CONVO), CONVO, fields)
+    done = page.text.partition('<div class="done">')[2].partition("</div>")[0]
+    assert "/convos/support/eve" in done and "Next waiting: Eve Kok" in done
+    assert page.text.count("Next waiting: Eve Kok") == 1
+    assert signed_in.open(CONVO).text.count("Next waiting: Eve Kok") == 1
+
+
 def test_another_agents_conversation_is_not_found(signed_in: Browser, workspace_api: Api) -> None:
     body = {"turns": [{"from": "human", "messages": [{"item": {"text": "secret"}}]}]}
     workspace_api.post("/agents/other/interact/eve/state", {**body, "metadata": {"state": "requested_chat"}})
@@ -239,8 +261,7 @@ def test_tags_of_another_person_are_not_replaced_unseen(signed_in: Browser, work
     assert (refused.status, "changed the tags to: by, the other." in refused.text) == (412, True)
     assert 'name="tags" value="mine"' in refused.text
     assert read_tags() == ["by", "the other"]
-    hidden = html.unescape(refused.text.partition('name="shown" value="')[2].partition('"')[0])
-    assert signed_in.submit(page, CONVO, {"action": "tag", "tags": "mine", "shown": hidden}).status == 200
+    assert signed_in.submit(refused, CONVO, {"action": "tag", "tags": "mine"}).status == 200
     assert read_tags() == ["mine"]
 
 

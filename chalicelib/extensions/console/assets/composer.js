@@ -1,5 +1,5 @@
 // The reply field sends with Ctrl+Enter or Cmd+Enter.
-const form = document.querySelector(".reply"), text = form.elements.text;
+const form = document.querySelector("#reply"), text = form.elements.text;
 const control = navigator.platform.startsWith("Mac") ? "⌘" : "Ctrl";
 for (const hint of form.querySelectorAll("[data-script]")) hint.textContent = hint.dataset.script.replace("Ctrl", control);
 

@@ -1,6 +1,7 @@
-// Submits a form of filters when a field changes.
-for (const form of document.querySelectorAll("form[data-submit]")) {
-  form.querySelector("button").hidden = true;
-  form.onchange = () => form.requestSubmit();
-  form.addEventListener("search", () => form.requestSubmit(), true); // the field was cleared
+// Presses the button of a group of fields, such as filters, when a field changes.
+for (const group of document.querySelectorAll("[data-submit]")) {
+  const button = group.querySelector("button"), submit = () => button.form.requestSubmit(button);
+  button.hidden = true;
+  group.onchange = submit;
+  group.addEventListener("search", submit, true); // the field was cleared
 }

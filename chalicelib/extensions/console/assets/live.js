@@ -2,7 +2,7 @@
 const rules = { createHTML: (text) => text }, policy = window.trustedTypes?.createPolicy("cams", rules) ?? rules;
 const live = document.querySelector("[data-live]"), DAY = 86400; // seconds
 const scroll = live.parentElement, to = document.querySelector("#to");
-const form = document.querySelector(".reply"), text = form.elements.text;
+const form = document.querySelector("#reply"), text = form.elements.text;
 const shown = {}; // the HTML of each part as the server sent it
 for (const { dataset, innerHTML } of document.querySelectorAll("[data-part]")) shown[dataset.part] = innerHTML;
 const { live: address, ...position } = live.dataset; // the position is what this page shows

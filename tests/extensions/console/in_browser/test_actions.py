@@ -71,7 +71,7 @@ def test_a_person_filters_reads_and_acts(person: Person, run: Run) -> None:
     person.fill("tags", "refund, urgent")
     person.press("Save")
     person.sees("The tags have been saved.")
-    person.apply("#about form", "to", "cas")
+    person.apply("#about [data-submit]", "to", "cas")
     person.sees("With a person")
     found = ask(run, "GET", "/v3/agents/support/convos/ann")["data"]
     assert (found["tags"], found["chatAssignedTo"]) == (["refund", "urgent"], "cas")
@@ -81,6 +81,28 @@ def test_a_person_filters_reads_and_acts(person: Person, run: Run) -> None:
     person.press("End conversation")
     person.sees("Ended")
     person.sees("The conversation has ended.")
+
+
+def test_no_action_loses_a_typed_text(person: Person, run: Run) -> None:
+    person.open("/convos/support/ann")
+    person.fill("text", "Half a reply")
+    person.find("label[for=as-note]").click()
+    person.fill("note", "Half a note")
+    person.find("[data-part=tags] summary").click()
+    person.fill("tags", "vip")
+    person.find("#tags").send_keys(Keys.ENTER)
+    person.sees("The tags have been saved.")
+    person.apply("#about [data-submit]", "to", "cas")
+    person.sees("The assignment has been saved.")
+    assert [person.read(field, "value") for field in ("#text", "#note")] == ["Half a reply", "Half a note"]
+    person.find("label[for=as-note]").click()
+    person.press("Add note")
+    person.sees("The note has been added.")
+    assert [person.read(field, "value") for field in ("#text", "#note")] == ["Half a reply", ""]
+    person.find("[name=action][value=reply]").click()
+    person.wait_until(lambda: person.read("#text", "value") == "" and "Half a reply" in person.read(".turns"))
+    found = ask(run, "GET", "/v3/agents/support/convos/ann")["data"]
+    assert (found["tags"], found["chatAssignedTo"]) == (["vip"], "cas") and "Half a note" in found["notes"]
 
 
 _SIGHT = """
