@@ -5,12 +5,13 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import clock, errors, ids
-from chalicelib.extensions.console import rendering
+from chalicelib.extensions.console import rendering, routes
 from chalicelib.extensions.console.rendering import LANGUAGES as LANGUAGES
 from chalicelib.extensions.console.rendering import texts as texts
-from chalicelib.extensions.console.routes import NAVIGATION as NAVIGATION
 from chalicelib.http import current_request
 
+NAVIGATION = tuple(filter(routes.has_page, ("/overview", "/convos", "/analytics", "/leads", "/agents", "/settings")))
+"""The pages in the navigation, in order. `canAccess` lists the pages that a person may open."""
 _HTML = "text/html; charset=utf-8"
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 _POLICY = (

@@ -140,12 +140,6 @@ _PAGES_WITH = {
         f"{_TOOL_VERSIONS}/{{number}}": "versions.read_tool_version",
     },
 }
-NAVIGATION = tuple(
-    page
-    for page in ("/overview", "/convos", "/analytics", "/leads", "/agents", "/settings")
-    if page in _PAGES or any(page in _PAGES_WITH[name] for name in filter(extensions.has, _PAGES_WITH))
-)
-"""The pages in the navigation, in order. `canAccess` lists the pages that a person may open."""
 _FORMS_WITH = {
     "copies": {f"{_AGENT}/clone": "agent_records.clone_agent"},
     "erasures": {"/settings/erasures": "erasures.create_erasure"},
@@ -155,6 +149,11 @@ _FORMS_WITH = {
     },
     "tool_calls": {f"{_AGENT}/tools/{{tool_id}}": "tool_trials.test_tool"},
 }
+
+
+def has_page(path: str) -> bool:
+    """Return whether the console has a page with this path, for which it may need another extension."""
+    return path in _PAGES or any(path in _PAGES_WITH[name] for name in filter(extensions.has, _PAGES_WITH))
 
 
 def show_pages(request: Request, get_response: Callable[[Request], Response]) -> Response:
