@@ -5,7 +5,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import extensions
-from chalicelib.extensions.console import count_links, figures, guard, overview, pages, periods, plots
+from chalicelib.extensions.console import breakdown, count_links, figures, guard, overview, pages, periods, plots
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -13,119 +13,111 @@ from chalicelib.http import current_request, files
 from chalicelib.storage import Document
 
 _REPORTS: Any = extensions.service("series")
-# All figures, in the order of their tiles.
-FIGURES = (
-    "conversations", "messages", "interactions", "newVisitors", "loads", "leads",
-    "leadRate", "handoffs", "handoffRate", "averageFirstAnswerSeconds", "averageSeconds", "averageEndSeconds",
-)  # fmt: skip
-_MAX_ROWS = 20  # of the table by dimension value
-_FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz", "chart")
+_FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz", "chart", "sort")
 
 
 @signed_in("/analytics")
 def read_analytics(session: Session) -> Response:
-    """Show a period's figures next to the previous period's, and the selected figure in a chart with a table."""
-    query = {name: current_request.query_value(name) or "" for name in _FIELDS}
-    query["chart"] = query["chart"] if query["chart"] in FIGURES else FIGURES[0]
-    query["days"] = periods.CUSTOM if periods.has_dates() else query["days"]
-    titles, has_more = overview.visible_agents(session)
+    """Show a period's figures next to the previous period's, and the selected figure in a chart and a breakdown."""
+    agents, query = overview.visible_agents(session), _query()
     try:
-        report, problem = _report(session, titles, query["agent"], query["chart"]), None
-        query |= dict(zip(("from", "to"), report["dates"], strict=True)) if query["days"] == periods.CUSTOM else {}
+        values = _report(session, agents.titles, query)
     except periods.InvalidPeriod as error:
-        report, problem = {"report": None}, error.field
-    return guard.page(
-        session,
-        "analytics.html",
-        "/analytics",
-        400 if problem else 200,
-        titles=titles,
-        query=query,
-        problem=problem,
-        has_more_agents=has_more,
-        query_string=query_string(query),
-        charts_of={name: query_string({**query, "chart": name}) for name in FIGURES},
-        choices={
-            "days": periods.LAST_DAYS,
-            "interval": _REPORTS.INTERVALS,
-            "by": _REPORTS.DIMENSIONS,
-            "tz": periods.ZONES,
-        },
-        **report,
-    )
+        values = {"report": None, "query": query, "problem": error.field}
+    values |= _choices(agents, values["query"])
+    return guard.page(session, "analytics.html", "/analytics", 400 if values["problem"] else 200, **values)
 
 
 @signed_in("/analytics")
 def download(session: Session) -> Response:
     """Return the report as a file with a row for each interval and dimension value."""
-    query = periods.from_request(str(guard.texts(session).zone))
+    query = _report_query(session)
     agent_ids = _agents(overview.visible_agents(session).titles, current_request.query_value("agent"))
     recent = _read_recent(session, agent_ids, query)
-    report = _REPORTS.build_report(_REPORTS.read_all(recent, agent_ids, query), query)
+    report = _REPORTS.build_report(breakdown.read_hours(recent, agent_ids, query), query)
     response = pages.download("analytics.csv", files.MEDIA[files.CSV], _REPORTS.table(report, query.by))
     response.headers |= _REPORTS.counted_until(recent)
     return response
 
 
-def _report(session: Session, titles: dict[str, str], agent_id: str, chart: str) -> Document:
+def _query() -> dict[str, str]:
+    """Return the request's query parameters. Unknown figures and orders have their defaults."""
+    query = {name: current_request.query_value(name) or "" for name in _FIELDS}
+    chart = query["chart"] if query["chart"] in figures.NAMES else figures.NAMES[0]
+    sort = query["sort"] if query["sort"] == breakdown.CHANGE else ""
+    return {**query, "chart": chart, "sort": sort, "days": periods.CUSTOM if periods.has_dates() else query["days"]}
+
+
+def _choices(agents: overview.VisibleAgents, query: dict[str, str]) -> Document:
+    """Return the template variables for what a person can select. A page with an invalid query has these, too."""
+    return {
+        "titles": agents.titles,
+        "has_more_agents": agents.has_more,
+        "query_string": query_string(query),
+        "charts_of": {name: query_string({**query, "chart": name}) for name in figures.NAMES},
+        "sorts": {sort: query_string({**query, "sort": sort}) for sort in ("", breakdown.CHANGE)},
+        "choices": {
+            "days": periods.LAST_DAYS,
+            "interval": _REPORTS.INTERVALS,
+            "by": breakdown.CHOICES,
+            "tz": periods.ZONES,
+        },
+    }
+
+
+def _report_query(session: Session) -> Any:
+    return periods.from_request(str(guard.texts(session).zone), breakdown.CHOICES)
+
+
+def _report(session: Session, titles: dict[str, str], selected: dict[str, str]) -> Document:
     """Return the template variables for a report. This costs two requests per agent, and at least one more."""
-    t = guard.texts(session)
-    query = periods.from_request(str(t.zone))
+    t, query, chart = guard.texts(session), _report_query(session), selected["chart"]
     period, before = query.period, query.before
-    agent_ids = _agents(titles, agent_id)
+    agent_ids = _agents(titles, selected["agent"])
     recent = _read_recent(session, agent_ids, query)
-    hourly_counts = [*_REPORTS.read_all(recent, agent_ids, query)]
+    hourly_counts = [*breakdown.read_hours(recent, agent_ids, query)]
     report = _REPORTS.build_report(periods.comparable_hours(hourly_counts, period, before), query)
     earlier = _REPORTS.build_series(
         before, before.before(), query.interval, [hour for hour in hourly_counts if hour.start < before.end]
     )
-    zone = period.zone
-    edges = period.start, period.end - 2 * _REPORTS.SECONDS  # timestamps within the first and last day
     values = figures.for_charts(report, earlier, query.interval, period, t)
     shape = (values[name] for name in ("series", "earlier", "charted_count", "finished_count"))
+    agent_id = selected["agent"] if selected["agent"] in titles else ""
     return {
-        "report": report,
+        **_dates(selected, period, t),
         **values,
-        "figures": FIGURES,
+        "problem": None,
+        "report": report,
+        "figures": figures.NAMES,
+        "main": figures.MAIN,
         "plot": plots.plot(chart, *shape),
-        "trends": plots.trends(FIGURES, values["series"], values["finished_count"]),
-        "is_empty": not any(report["totals"].get(name) for name in FIGURES),
-        **_groups(session, report, query, agent_id if agent_id in titles else "", chart),
-        "links": count_links.of_totals(session, period, agent_id if agent_id in titles else ""),
+        "trends": plots.trends(figures.MAIN, values["series"], values["finished_count"]),
+        "is_empty": not any(report["totals"].get(name) for name in figures.NAMES),
+        "breakdown": breakdown.compare(session, report, query, selected, titles) if query.by else None,
+        "links": count_links.of_totals(session, period, agent_id),
         "heat": figures.heat_map(hourly_counts, period),
         "period": period,
         "counted_until": recent.counted_until,
-        "dimension": query.by,
         "is_exact": not query.warnings(),
-        "dates": [periods.local_time(edge, zone).date().isoformat() for edge in edges],
-        "range": periods.with_labels([{"from": edge} for edge in edges], "day", zone, t),
+    }
+
+
+def _dates(selected: dict[str, str], period: Any, t: Any) -> Document:
+    """Return the selection with the period's dates if a person has selected dates, and the labels of both days."""
+    edges = period.start, period.end - 2 * _REPORTS.SECONDS  # timestamps within the first and last day
+    dates = (periods.local_time(edge, period.zone).date().isoformat() for edge in edges)
+    custom = dict(zip(("from", "to"), dates, strict=True)) if selected["days"] == periods.CUSTOM else {}
+    return {
+        "query": {**selected, **custom},
+        "range": periods.with_labels([{"from": edge} for edge in edges], "day", period.zone, t),
     }
 
 
 def _read_recent(session: Session, agent_ids: list[str], query: Any) -> Any:
-    _REPORTS.check_size(agent_ids, query)
+    _REPORTS.check_size(agent_ids, query._replace(by=None) if query.by == breakdown.AGENT else query)
     return _REPORTS.read_recent(session.workspace_id, agent_ids, query.before.start, query.period.end)
 
 
 def _agents(titles: dict[str, str], agent_id: str | None) -> list[str]:
     """Return the agents in a report: the requested agent if the person may see it, otherwise all visible agents."""
     return [agent_id] if agent_id in titles else [*titles]
-
-
-def _groups(session: Session, report: Document, query: Any, agent_id: str, chart: str) -> Document:
-    """Return the rows and columns of the table by dimension value, both without what is always 0 or unknown.
-
-    The columns begin with the figure `chart`, if it is known. At most 20 rows have the highest figures of this column.
-    """
-    both = ("totals", "previous")
-    groups = [
-        {**group, **{name: figures.with_rates(group[name]) for name in both}} for group in report.get("groups", ())
-    ]
-    known = [group["totals"] for group in groups if group["value"] != _REPORTS.UNKNOWN]
-    ordered = sorted(FIGURES, key=lambda name: name != chart)
-    columns = [name for name in ordered if any(totals.get(name) for totals in known)]
-    rows = [group for group in groups if any(group["totals"].get(name) for name in columns)]
-    rows.sort(key=lambda group: -(group["totals"].get(columns[0]) or 0))
-    if query.by == "origin":
-        rows = [{**row, "link": count_links.of_origin(session, query.period, row["value"], agent_id)} for row in rows]
-    return {"columns": columns, "rows": rows[:_MAX_ROWS]}

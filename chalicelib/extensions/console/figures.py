@@ -12,6 +12,13 @@ if TYPE_CHECKING:
 
 _REPORTS: Any = extensions.service("series")
 _LEVELS = 4
+MAIN = ("conversations", "handoffRate", "averageFirstAnswerSeconds", "leads")
+"""The figures with a tile on the analytics page."""
+NAMES = (
+    *MAIN, "messages", "interactions", "newVisitors", "loads", "leadRate", "handoffs", "averageSeconds",
+    "averageEndSeconds",
+)  # fmt: skip
+"""All figures of the analytics page, in their order."""
 RATES = {"handoffRate": "handoffs", "leadRate": "leads"}
 """The counts that rates compare with the number of conversations."""
 

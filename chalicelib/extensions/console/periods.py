@@ -44,14 +44,17 @@ class InvalidPeriod(errors.Invalid):
         self.field = field
 
 
-def from_request(zone_name: str) -> Any:
-    """Return the request's report query. `zone_name` is its time zone by default. Raise InvalidPeriod."""
+def from_request(zone_name: str, groupings: Sequence[str]) -> Any:
+    """Return the request's report query. `zone_name` is its time zone by default. Raise InvalidPeriod.
+
+    `groupings` are the values that the parameter `by` may have.
+    """
     try:
         zone = _REPORTS.zone_from_request(zone_name)
     except errors.Invalid as error:
         raise InvalidPeriod("tz") from error
     interval, by = current_request.query_value("interval") or "day", current_request.query_value("by") or None
-    if interval not in _REPORTS.INTERVALS or by not in (None, *_REPORTS.DIMENSIONS):
+    if interval not in _REPORTS.INTERVALS or by not in (None, *groupings):
         raise InvalidPeriod("interval")
     period = _period(zone)
     if len([*period.intervals(interval)]) > MAX_INTERVALS:

@@ -35,6 +35,8 @@ class Trend(NamedTuple):
 class Plot(NamedTuple):
     """A count's or an average's chart. Each line is the attribute `points` of an SVG element.
 
+    `unfinished` is the point of the last interval if it has not ended. The line does not lead to it, because the
+    interval's count is too low for a comparison.
     `marks` are the values at the axis, the highest first. `last` is the index of the last interval that has begun.
     A line omits intervals without a value.
     """
@@ -50,7 +52,12 @@ class Plot(NamedTuple):
     @property
     def is_sum(self) -> bool:
         """Whether a period's value is the sum of its intervals' values, unlike an average or a rate."""
-        return not (self.name.startswith("average") or self.name.endswith("Rate"))
+        return is_sum(self.name)
+
+
+def is_sum(name: str) -> bool:
+    """Return whether a figure is a count, whose intervals and groups add up, unlike an average or a rate."""
+    return not (name.startswith("average") or name.endswith("Rate"))
 
 
 def plot(name: str, series: Sequence[Document], earlier: Sequence[Document], charted: int, finished: int) -> Plot:
@@ -62,13 +69,13 @@ def plot(name: str, series: Sequence[Document], earlier: Sequence[Document], cha
     highest = _top(max((value for value in (*values, *before) if value is not None), default=0), name)
     scale = max(len(series) - 1, 1) / max(len(before) - 1, 1)
     line = [*_points(values[: max(1, finished)], highest)]
-    unfinished = [*_points(values, highest)][max(0, len(line) - 1) :] if finished < charted else []
+    unfinished = [None] * finished + values[finished:]
     return Plot(
         name,
         charted - 1,
         [highest * part / _PARTS for part in range(_PARTS, -1, -1)],
         " ".join(line),
-        " ".join(unfinished),
+        " ".join(_points(unfinished, highest)),
         " ".join(_points(before, highest, scale)),
         _area(line) if finished else "",
     )

@@ -90,17 +90,28 @@ def test_a_bar_leads_to_the_conversations_of_its_agent_or_origin(signed_in: Brow
     assert target(signed_in.open("/analytics?by=country").text, "website") == ""
 
 
+def breakdown(page: str) -> tuple[list[str], list[list[str]]]:
+    """Return the heads and the rows of the breakdown, without its bars."""
+    table = page.partition('class="card breakdown')[2].partition("</table>")[0]
+    lines = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line) for line in re.findall("<tr>(.*?)</tr>", table)]
+    heads, *rows = [[" ".join(re.sub("<[^>]+>", " ", cell).split()) for cell in line] for line in lines]
+    return heads[2:], [[row[0], *row[2:]] for row in rows]
+
+
 def test_groups_are_compared_in_a_table(signed_in: Browser, workspace: NewWorkspace) -> None:
     yesterday = clock.iso(clock.seconds() - _DAY)[:10]
     count(workspace.workspace_id, "support", yesterday, 1, "chatapp", conversations=5, messages=900, leads=1)
-    orders = {"": ["website", "Chat app"], "&chart=messages": ["Chat app", "website"]}
-    for chart, names in orders.items():
+    for chart, title, names, values in (
+        ("", "Conversations", ["website", "Chat app"], ["20", "5"]),
+        ("&chart=messages", "Messages", ["Chat app"], ["900"]),
+        ("&chart=leadRate", "Lead rate", ["Chat app", "website"], ["20.0 %", "5.0 %"]),
+    ):
         page = signed_in.open(f"/analytics?by=origin{chart}").text
         table = page.partition('class="card breakdown')[2].partition("</table>")[0]
         assert re.findall(r'<th scope="row"><a [^>]*>([^<]*)</a>', table) == names
-        heads = re.findall(r'<th scope="col" class="figure">([^<]*)</th>', table)
-        assert heads[0] == ("Messages" if chart else "Conversations") and "Average length" not in heads
-        assert 'data-label="Lead rate">20.0 %</td>' in table
+        heads, rows = breakdown(page)
+        assert (heads[0], [row[1] for row in rows]) == (title, values)
+        assert ("Share" in heads) == (title != "Lead rate") and "has no values" not in page
     assert "No values are known" in signed_in.open("/analytics?by=origin&from=2026-01-01&to=2026-01-02").text
 
 
@@ -111,6 +122,62 @@ def test_groups_have_their_change(signed_in: Browser, workspace: NewWorkspace) -
         page = signed_in.open(f"/analytics?by=origin{chart}").text.replace('"change better">', '"change">better ')
         (compared,) = re.findall(r'<td class="compared">(.*?)</td>', page)
         assert " ".join(re.sub("<[^>]+>", " ", compared).split()) == change
+
+
+def test_the_breakdown_has_shares_and_is_sorted_by_value_or_by_change(
+    signed_in: Browser, workspace: NewWorkspace
+) -> None:
+    for days, value, number in ((1, "chatapp", 60), (2, "new", 20), (40, "website", 40), (41, "chatapp", 30)):
+        count(
+            workspace.workspace_id, "support", clock.iso(clock.seconds() - days * _DAY)[:10], 0, value, messages=number
+        )
+    path = "/analytics?by=origin&chart=messages"
+    heads, rows = breakdown(signed_in.open(path).text)
+    assert heads[:3] == ["Messages", "Share", "Change"]
+    assert [row[:4] for row in rows] == [
+        ["Chat app", "60", "75 %", "▲ 100 % was 30"],
+        ["new", "20", "25 %", "was 0"],
+        ["website", "0", "0 %", "▼ 100 % was 40"],
+    ]
+    page = signed_in.open(path).text
+    for order, names in (("sort=change", ["new", "Chat app", "website"]), ("", ["Chat app", "new", "website"])):
+        (link,) = [
+            html.unescape(one)
+            for one in re.findall(r'href="[^"]*(/analytics[^"]*)#breakdown"', page)
+            if ("sort=change" in one) == bool(order)
+        ]
+        page = signed_in.open(link).text
+        assert [row[0] for row in breakdown(page)[1]] == names
+        assert re.findall(r'aria-sort="descending"><a[^>]*>(\w+)', page) == ["Change" if order else "Messages"]
+
+
+def test_the_breakdown_says_which_figures_it_has(browser: Browser, workspace: NewWorkspace, workspace_api: Api) -> None:
+    """Only page loads, which count visitors, have a country."""
+    yesterday = clock.iso(clock.seconds() - _DAY)[:10]
+    count(workspace.workspace_id, "support", yesterday, 0, "NL", newVisitors=5, loads=9)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    page = browser.open("/analytics?by=country&chart=handoffs").text
+    hint = re.findall(r"<p class=.hint.>(“.*?)</p>", page)[0]
+    assert re.sub("<[^>]+>", "", hint) == (
+        "“Handoffs” has no values in this breakdown. It has: New visitors, Page loads"
+    )
+    assert breakdown(page)[1] == [["Netherlands", "5", "100 %", "was 0"]]
+    for path, title in re.findall(r'href="[^"]*(/analytics[^"]*)#breakdown">([^<]*)<', hint):
+        page = browser.open(html.unescape(path)).text
+        assert f"<h2>{title} by country</h2>" in page and "has no values" not in page
+
+
+def test_agents_are_compared(signed_in: Browser, workspace: NewWorkspace, workspace_api: Api) -> None:
+    workspace_api.post("/v2/agents/sales", {"title": "Sales desk"})
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": ["support", "sales"]})
+    count(workspace.workspace_id, "sales", clock.iso(clock.seconds())[:10], 0, "website", conversations=60)
+    signed_in.start_session(email="bo@acme.test", password=PASSWORD)
+    page = signed_in.open("/analytics?by=agent").text
+    assert [row[:3] for row in breakdown(page)[1]] == [["Sales desk", "60", "75 %"], ["Support", "20", "25 %"]]
+    assert "agent=sales" in target(page, "Sales desk") and "<strong>80</strong>" in page
+    assert breakdown(signed_in.open("/analytics?by=agent&agent=sales").text)[1][0][:3] == ["Sales desk", "60", "100 %"]
+    file = signed_in.open("/analytics.csv?by=agent&days=7").text
+    assert file.startswith("agent,from,") and file.count("\nsales,") == file.count("\nsupport,") == 7
 
 
 def test_the_list_examines_only_the_requested_time(signed_in: Browser, monkeypatch: pytest.MonkeyPatch) -> None:

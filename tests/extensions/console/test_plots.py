@@ -33,13 +33,13 @@ def test_intervals_without_an_average_have_no_point() -> None:
     entries = series("averageSeconds", 30, None, 60, None)
     plot = plots.plot("averageSeconds", entries, series("averageSeconds", None, 15), 4, 3)
     assert (plot.marks[0], plot.line) == (60, "0,50 2,0")
-    assert (plot.before, plot.unfinished, plot.area) == ("3,75", "2,0", "0,100 0,50 2,0 2,100")
+    assert (plot.before, plot.unfinished, plot.area) == ("3,75", "", "0,100 0,50 2,0 2,100")
     assert plots.plot("averageSeconds", series("averageSeconds", None), [], 1, 1).area == ""
 
 
-def test_the_unfinished_part_continues_the_line() -> None:
+def test_an_unfinished_interval_is_a_point_apart_from_the_line() -> None:
     plot = plots.plot("leads", series("leads", 4, 2, 1, 9), [], 3, 2)
-    assert (plot.line, plot.unfinished, plot.last) == ("0,0 1,50", "1,50 2,75", 2)
+    assert (plot.line, plot.unfinished, plot.last) == ("0,0 1,50", "2,75", 2)
     today = plots.plot("leads", series("leads", 4, 2), [], 1, 0)
     assert (today.line, today.unfinished, today.area) == ("0,0", "0,0", "")
 

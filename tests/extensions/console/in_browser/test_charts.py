@@ -22,6 +22,7 @@ return [".plot .before", ".plot", ".trend"].map(right);
 # The number of different points that a chart marks.
 _DOTS = "return new Set(arguments[0].closest('.chart').querySelector('.dots').getAttribute('d').split('M')).size - 1"
 _IS_MARKED = "return getComputedStyle(arguments[0].closest('.chart').querySelector('.dots')).visibility === 'visible'"
+_TO_MIDDLE = "arguments[0].scrollIntoView({block: 'center'})"
 _TAP = "Input.dispatchTouchEvent"
 
 
@@ -74,6 +75,7 @@ def test_arrow_keys_move_along_a_chart(person: Person) -> None:
 def test_the_pointer_selects_the_nearest_point(size: tuple[int, int], person: Person) -> None:
     chromium.resize(person.driver, *size)
     point = slider(person)
+    person.driver.execute_script(_TO_MIDDLE, point)
     right = (point.size["width"] - 16) // 2
     for offset, days, number in ((right, 0, 12), (-right, 6, 0), (right // 3 + 4, 2, 0), (right // 3 - 4, 2, 0)):
         ActionChains(person.driver, 0).move_to_element_with_offset(point, offset, 0).perform()
@@ -85,7 +87,7 @@ def test_the_pointer_selects_the_nearest_point(size: tuple[int, int], person: Pe
 
 def test_a_finger_selects_a_point(person: Person) -> None:
     point = slider(person)
-    person.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", point)
+    person.driver.execute_script(_TO_MIDDLE, point)
     box = person.driver.execute_script("return arguments[0].getBoundingClientRect()", point)
     at = {"x": box["x"] + 9, "y": box["y"] + 50}
     person.driver.execute_cdp_cmd(_TAP, {"type": "touchStart", "touchPoints": [at]})
@@ -116,4 +118,6 @@ def test_charts_fit_a_resized_window(person: Person) -> None:
 
 def test_a_bar_is_visible(person: Person) -> None:
     person.open("/overview")
-    assert person.driver.execute_script("return document.querySelector('.fill').getBoundingClientRect().width") > 50
+    assert (
+        person.driver.execute_script("return document.querySelector('.amount rect').getBoundingClientRect().width") > 50
+    )

@@ -1,0 +1,93 @@
+"""The analytics page's breakdown, which compares a figure of the agents or of a dimension's values."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from chalicelib import extensions
+from chalicelib.extensions.console import count_links, figures, plots
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.storage import Document
+
+_REPORTS: Any = extensions.service("series")
+AGENT = "agent"
+CHOICES = (AGENT, *_REPORTS.DIMENSIONS)
+"""What a breakdown compares: the agents, or the values of a dimension."""
+CHANGE = "change"
+"""The value of `sort` with which the greatest increase is first. By default, the highest figure is first."""
+_MAX_ROWS = 20
+_PERIODS = ("totals", "previous")
+
+
+def read_hours(recent: Any, agent_ids: list[str], query: Any) -> Iterator[Any]:
+    """Yield the hourly counts for a report. In a breakdown by agent, their value is the agent's id."""
+    if query.by != AGENT:
+        yield from _REPORTS.read_all(recent, agent_ids, query)
+        return
+    for agent_id in agent_ids:
+        for hour in recent.read(agent_id, query.before.start, query.period.end, None):
+            yield hour._replace(value=agent_id)
+
+
+def compare(
+    session: Session, report: Document, query: Any, selected: dict[str, str], titles: dict[str, str]
+) -> Document:
+    """Return the template variables for a report's groups, the 20 `rows` with the highest figures.
+
+    `name` is the selected figure, or else the first of the `figures` that the groups have. If it is a count, each row
+    has its `share` of the total, as a percentage.
+    """
+    groups = [{**group, **{name: figures.with_rates(group[name]) for name in _PERIODS}} for group in report["groups"]]
+    known = [name for name in figures.NAMES if _has(groups, name)]
+    name = selected["chart"] if selected["chart"] in known or not known else known[0]
+    rows = _rows(groups, name, selected["sort"]) if known else []
+    agent_id = selected["agent"] if selected["agent"] in titles else ""
+    return {
+        "by": query.by,
+        "name": name,
+        "figures": known,
+        "highest": max((row["totals"].get(name) or 0 for row in rows), default=0),
+        "rows": [
+            {
+                **row,
+                "link": _link(session, query, row["value"], agent_id),
+                "share": _share(row["totals"], report["totals"], name),
+                "title": titles.get(row["value"]) if query.by == AGENT else None,
+            }
+            for row in rows
+        ],
+        "sort": selected["sort"],
+    }
+
+
+def _has(groups: list[Document], name: str) -> bool:
+    """Return whether a group with a known value has a figure in the period."""
+    return any(group["totals"].get(name) for group in groups if group["value"] != _REPORTS.UNKNOWN)
+
+
+def _rows(groups: list[Document], name: str, sort: str) -> list[Document]:
+    """Return the groups with the highest figures in the selected order, without those that never had any."""
+    rows = [group for group in groups if any(group[period].get(name) for period in _PERIODS)]
+    rows = sorted(rows, key=lambda row: -(row["totals"].get(name) or 0))[:_MAX_ROWS]
+    return sorted(rows, key=lambda row: -_growth(row, name)) if sort == CHANGE else rows
+
+
+def _link(session: Session, query: Any, value: str, agent_id: str) -> str:
+    """Return the link to a group's conversations, or an empty string."""
+    if query.by == AGENT:
+        return count_links.of_conversations(session, query.period, agent=value)
+    return count_links.of_origin(session, query.period, value, agent_id) if query.by == "origin" else ""
+
+
+def _share(part: Document, whole: Document, name: str) -> int | None:
+    """Return a count's part of a total as a percentage, or None for an average or a rate."""
+    return round(100 * part[name] / whole[name]) if plots.is_sum(name) and whole[name] else None
+
+
+def _growth(row: Document, name: str) -> float:
+    """Return a figure's increase: a difference for rates, otherwise a ratio. An unknown increase is the lowest."""
+    now, before = (row[period].get(name) for period in _PERIODS)
+    if now is None or before is None:
+        return float("-inf")
+    if name.endswith("Rate"):
+        return float(now - before)
+    return now / before if before else float("inf" if now else 1)
