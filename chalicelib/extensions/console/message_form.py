@@ -1,7 +1,6 @@
 """The page of a message, on which people change or delete it: administrators any message, other people their own."""
 
 import hashlib
-from collections import deque
 from contextlib import suppress
 from itertools import islice
 
@@ -17,7 +16,6 @@ from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.storage import Document
 
-_NEIGHBOURS = 2  # the maximum number of messages before the message, and after it
 _MESSAGE = "/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}"
 
 
@@ -63,18 +61,19 @@ def _read(session: Session, values: dict[str, str]) -> tuple[Document, str, Docu
     """Return the message, the conversation's entity tag, and template variables. Raise NotFound and Forbidden."""
     agent_id, convo_id = values["agent_id"], values["convo_id"]
     agent, row = conversations.find(session, agent_id, convo_id)
-    newer, stored = deque[Document](maxlen=_NEIGHBOURS), transcript.newest_messages(row)
+    stored = transcript.newest_messages(row)
+    newer: list[Document] = []
     for message in stored:
         if message.get("mid") == values["message_id"]:
             break
-        newer.appendleft(message)
+        newer = [message]
     else:
         raise errors.NotFound.of("message")
-    bubble, *older = bubbles.bubbles_that_fit([message, *islice(stored, _NEIGHBOURS)])
+    bubble, *older = bubbles.bubbles_that_fit([message, *islice(stored, 1)])
     if not may_change(session, bubble):
         raise errors.Forbidden("Only administrators can change other people's messages.")
     variables = {"meta": conversations.metadata_of(row), "agent": display_name(agent, "title") or agent_id}
-    messages = [*older[::-1], bubble, *bubbles.bubbles_that_fit(newer)]
+    messages = [*older, bubble, *bubbles.bubbles_that_fit(newer)]
     return message, f'"{row.version_tag}"', {**variables, "messages": messages, "chosen_mark": bubble.mark}
 
 
