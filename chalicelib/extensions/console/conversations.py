@@ -86,6 +86,7 @@ def _page(
         message=guard.explain(session, error) if error else None,
         mid=ids.new_id(),
         done=done if done in actions.RESULTS else None,
+        texts=actions.TEXTS,
         may_change=partial(actions.may_change, session),
         variables=_variables(values["meta"]),
         others=_others(values["meta"]),

@@ -1,25 +1,25 @@
-// Keeps a typed reply in this browser until the person sends it, empties it or signs out.
+// Keeps a typed reply and note in this browser until the person sends it, empties it or signs out.
 const PREFIX = "cams-draft:";
 let storage;
 try { storage = window.localStorage; } catch {} // the browser may forbid storage
 
 const form = document.querySelector("form[data-draft]");
-if (form && storage) {
-  const key = PREFIX + form.dataset.draft, text = form.elements.text;
+for (const field of (storage && form?.querySelectorAll("textarea")) ?? []) {
+  const key = PREFIX + form.dataset.draft + (field.name === "note" ? "/note" : "");
   const keep = () => {
     try {
-      if (text.value.trim()) storage.setItem(key, text.value);
+      if (field.value.trim()) storage.setItem(key, field.value);
       else storage.removeItem(key);
     } catch {} // the storage may be full
   };
-  if ("sent" in form.dataset) storage.removeItem(key);
-  text.value ||= storage.getItem(key) ?? "";
+  if (form.dataset.sent === field.name) storage.removeItem(key);
+  field.value ||= storage.getItem(key) ?? "";
   keep();
-  text.addEventListener("input", keep);
+  field.addEventListener("input", keep);
   // Without the text, the server redirects after an action, so that a reload does not repeat the action.
-  form.addEventListener("submit", (event) => {
-    text.disabled = event.submitter?.value !== "reply" && storage.getItem(key) === text.value;
-    setTimeout(() => { text.disabled = false; }); // the form's data has been collected
+  form.addEventListener("submit", ({ submitter }) => {
+    field.disabled = !field.parentElement.contains(submitter) && storage.getItem(key) === field.value;
+    setTimeout(() => { field.disabled = false; }); // the form's data has been collected
   });
 }
 

@@ -169,6 +169,20 @@ def test_a_draft_stays_until_it_is_sent_or_the_person_signs_out(person: Person, 
     assert person.driver.execute_script(_DRAFTS) == []
 
 
+def test_a_note_is_a_draft_until_it_is_added(person: Person, run: Run) -> None:
+    person.find("label[for=as-note]").click()
+    person.fill("note", "Half a note")
+    person.press("Pass to the AI")
+    assert (person.read("#note", "value"), person.read("#note", "defaultValue")) == ("Half a note", "")
+    person.find("label[for=as-note]").click()
+    page = person.find("html")
+    person.find("#note").send_keys(Keys.CONTROL, Keys.ENTER)
+    person.wait_until(lambda: person.find("html") != page)
+    person.sees("The note has been added.")
+    assert (person.read("#note", "value"), person.driver.execute_script(_DRAFTS)) == ("", [])
+    assert stored(run) == ["Hello"]
+
+
 def test_a_draft_ends_when_the_person_signs_out_everywhere(person: Person) -> None:
     person.fill("text", "half a reply")
     person.open("/account")
