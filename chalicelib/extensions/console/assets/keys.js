@@ -1,4 +1,4 @@
-// Keyboard shortcuts for the conversations: j, k, e, / and ?.
+// Keyboard shortcuts for the conversations: j, k, n, e, /, Esc and ?.
 const help = document.querySelector("#keys"), search = document.querySelector("#q");
 
 // Moves the focus by a row, or begins at the open conversation.
@@ -17,12 +17,14 @@ const end = () => {
 const shortcuts = {
   j: () => move(1),
   k: () => move(-1),
+  n: () => document.querySelector(".next, .inbox a")?.click(),
   e: end,
   "/": () => (search ?? document.querySelector("#text")).focus(),
   "?": () => help.showModal(),
 };
 document.onkeydown = (event) => {
   const isField = event.target.closest?.("input, textarea, select, dialog, [contenteditable]");
+  if (event.key === "Escape" && isField?.matches("textarea")) isField.blur();
   if (isField || event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(shortcuts, event.key)) return;
   event.preventDefault();
   shortcuts[event.key]();

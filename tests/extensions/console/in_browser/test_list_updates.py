@@ -112,6 +112,11 @@ def test_keys_move_through_the_list_and_do_nothing_in_a_field(person: Person, ru
     assert person.driver.switch_to.active_element.get_attribute("value") == "end"
     person.leave(person.driver.switch_to.active_element)
     person.sees("The conversation has ended.")
+    page, following = person.find("html"), person.find(".next").get_attribute("href")
+    person.find("#text").send_keys("jn", Keys.ESCAPE)
+    assert person.read("#text", "value") == "jn"
+    person.driver.switch_to.active_element.send_keys("n")
+    person.wait_until(lambda: person.find("html") != page and person.driver.current_url == following)
 
 
 @pytest.mark.parametrize(("path", "most"), SILENT_HOUR.items())
