@@ -150,6 +150,13 @@ def fill(run: Run, receiver: str) -> None:
     for neighbour in _NEIGHBOURS:
         _add_organisation(run, *neighbour)
     metadata = {"userName": "Iris de Boer", "userEmail": "iris@acme.example", "userBrowser": "Safari"}
+    earlier = [
+        {"from": "human", "messages": [{"item": {"text": "Is breakfast included in the price of a double room?"}}]}
+    ]
+    body = {"metadata": {**metadata, "state": "ended_chat"}, "turns": earlier}
+    ask(run, "POST", f"/agents/{_HOTEL}/interact/demo-earlier/state", body)
+    lead = {"agentId": _HOTEL, "name": metadata["userName"], "email": metadata["userEmail"], "convoId": _CONVERSATION}
+    ask(run, "POST", "/v3/leads", {"lead": lead})
     captured = {"country": "NL", "page": "https://harbour.example.com/rooms"}
     state = {"state": "requested_chat", "tags": ["dog", "booking"]}
     converse_with = {"userPlatform": "iOS", "origin": "web-chat", **metadata, **state}
