@@ -183,7 +183,8 @@ def test_a_person_takes_over_with_a_button(signed_in: Browser, workspace: NewWor
         ({"action": "end"}, "The conversation has ended."),
         ({"action": "tag", "tags": "refund"}, "The tags have been saved."),
         ({"action": "note", "notes": "Call back"}, "The notes have been saved."),
-        ({"action": "assign", "to": "bo"}, "The assignment has been saved."),
+        ({"action": "assign", "to": "bo"}, "The conversation is assigned to Bo de Vries."),
+        ({"action": "assign", "to": ""}, "The assignment has been saved."),
     ],
 )
 def test_a_page_confirms_an_action_and_keeps_the_draft(signed_in: Browser, fields: dict[str, str], words: str) -> None:

@@ -42,8 +42,10 @@ const show = (page) => {
 const replace = (newList) => {
   const key = (element) => element && (element.getAttribute("href") ?? element.name);
   const focused = key(list.querySelector(":focus")), checked = [...list.querySelectorAll(":checked")].map(key);
-  const top = list.parentElement.scrollTop;
+  const top = list.parentElement.scrollTop, isWaiting = address.searchParams.get("tab") === "waiting";
   list.replaceChildren(...newList.childNodes);
+  const next = document.querySelector(".next");
+  if (next && isWaiting) next.hidden = [...list.querySelectorAll("a")].every(({ href }) => href !== next.href);
   for (const element of list.querySelectorAll(".inbox a, .inbox input")) {
     if (element.pathname === location.pathname) element.ariaCurrent = "true";
     element.checked = checked.includes(key(element));

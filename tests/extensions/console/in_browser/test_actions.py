@@ -93,7 +93,7 @@ def test_no_action_loses_a_typed_text(person: Person, run: Run) -> None:
     person.find("#tags").send_keys(Keys.ENTER)
     person.sees("The tags have been saved.")
     person.apply("#about [data-submit]", "to", "cas")
-    person.sees("The assignment has been saved.")
+    person.sees("The conversation is assigned to Cas Smit.")
     assert [person.read(field, "value") for field in ("#text", "#note")] == ["Half a reply", "Half a note"]
     person.find("label[for=as-note]").click()
     person.press("Add note")

@@ -119,6 +119,15 @@ def test_keys_move_through_the_list_and_do_nothing_in_a_field(person: Person, ru
     person.wait_until(lambda: person.find("html") != page and person.driver.current_url == following)
 
 
+def test_the_next_conversation_is_offered_as_long_as_it_waits(person: Person, run: Run) -> None:
+    converse(run, "next", {"userName": "Nora Next", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    person.open(LIVE)
+    name = person.find(".next").text
+    following = person.find(".next").get_attribute("href").partition("/support/")[2].partition("?")[0]
+    ask(run, "PATCH", f"/v3/agents/support/convos/{following}", {"conversation": {"state": "human-chatting"}})
+    person.wait_until(lambda: not person.find(".next").is_displayed(), name)
+
+
 @pytest.mark.parametrize(("path", "most"), SILENT_HOUR.items())
 def test_a_page_sends_few_requests_in_a_silent_hour(path: str, most: int, run: Run) -> None:
     converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
