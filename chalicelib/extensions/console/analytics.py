@@ -5,7 +5,17 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import extensions
-from chalicelib.extensions.console import breakdown, count_links, figures, guard, overview, pages, periods, plots
+from chalicelib.extensions.console import (
+    breakdown,
+    count_links,
+    figures,
+    guard,
+    overview,
+    pages,
+    periods,
+    plots,
+    sessions,
+)
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -13,6 +23,7 @@ from chalicelib.http import current_request, files
 from chalicelib.storage import Document
 
 _REPORTS: Any = extensions.service("series")
+_REMEMBERED_SECONDS = 365 * 24 * 60 * 60
 _FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz", "chart", "sort")
 
 
@@ -25,7 +36,9 @@ def read_analytics(session: Session) -> Response:
     except periods.InvalidPeriod as error:
         values = {"report": None, "query": query, "problem": error.field}
     values |= _choices(agents, values["query"])
-    return guard.page(session, "analytics.html", "/analytics", 400 if values["problem"] else 200, **values)
+    response = guard.page(session, "analytics.html", "/analytics", 400 if values["problem"] else 200, **values)
+    response.headers |= _remembered_zone(session, values)
+    return response
 
 
 @signed_in("/analytics")
@@ -38,6 +51,14 @@ def download(session: Session) -> Response:
     response = pages.download("analytics.csv", files.MEDIA[files.CSV], _REPORTS.table(report, query.by))
     response.headers |= _REPORTS.counted_until(recent)
     return response
+
+
+def _remembered_zone(session: Session, values: Document) -> dict[str, str]:
+    """Return the header with which an operator's browser remembers a selected time zone. Clients have a profile."""
+    if session.client_id is not None or values["problem"] or not values["query"]["tz"]:
+        return {}
+    zone = str(values["period"].zone)
+    return {"Set-Cookie": pages.cookie(sessions.ZONE_COOKIE, session.workspace_id, zone, _REMEMBERED_SECONDS)}
 
 
 def _query() -> dict[str, str]:

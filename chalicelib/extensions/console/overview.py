@@ -35,20 +35,25 @@ def read_overview(session: Session) -> Response:
     For an operator of an almost empty workspace, the first steps call up to three API operations.
     """
     titles, has_more = visible_agents(session)
-    waiting = inbox.read(session)
     counts = _counts.read(session, titles) if extensions.has("reports") else {"report": None}
-    return guard.page(
-        session,
-        "overview.html",
-        "/overview",
-        waiting=waiting.conversations["waiting"][:_MAX_WAITING],
-        waiting_count=waiting.counts["waiting"],
-        is_long_wait=inbox.is_long_wait,
-        titles=titles,
-        has_more_agents=has_more,
-        steps=_steps.read(session, titles, counts["report"]),
+    values = {
         **counts,
-    )
+        **_waiting(session),
+        "titles": titles,
+        "has_more_agents": has_more,
+        "steps": _steps.read(session, titles, counts["report"]),
+    }
+    return guard.page(session, "overview.html", "/overview", **values)
+
+
+def _waiting(session: Session) -> Document:
+    """Return the template variables for the conversations that wait the longest, and the number of all that wait."""
+    waiting = inbox.read(session)
+    return {
+        "waiting": waiting.conversations["waiting"][:_MAX_WAITING],
+        "waiting_count": waiting.counts["waiting"],
+        "is_long_wait": inbox.is_long_wait,
+    }
 
 
 def visible_agents(session: Session) -> VisibleAgents:

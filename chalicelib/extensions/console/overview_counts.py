@@ -1,4 +1,4 @@
-"""The overview's tiles and charts, which show the counts for the last days from the reports extension."""
+"""The overview's tiles, chart and bars, which show the counts for the last days from the reports extension."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from chalicelib.storage import Document
 
 _REPORTS: Any = extensions.service("series")
 TILES = ("conversations", "messages", "newVisitors", "handoffs", "leads", "handoffRate")
-CHARTS = ("conversations", "messages", "handoffs")
+CHART = "conversations"
 # The count that each dimension's chart shows. Only page loads, which count visitors, have a country.
 DIMENSIONS = {"origin": "conversations", "country": "newVisitors"}
 
@@ -43,7 +43,7 @@ def read(session: Session, titles: dict[str, str]) -> Document:
         "counted_until": recent.counted_until,
         **values,
         "tiles": TILES,
-        "plots": [plots.plot(name, *shape) for name in CHARTS],
+        "plot": plots.plot(CHART, *shape),
         "trends": plots.trends(TILES, values["series"], values["finished_count"]),
         "links": {**count_links.of_charts(session, TILES, days), **count_links.of_totals(session, period)},
         "bars": {

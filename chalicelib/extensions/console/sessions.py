@@ -23,7 +23,7 @@ from chalicelib.ids import IDENTIFIER
 from chalicelib.storage import Document, keyring
 from chalicelib.workspaces import store as workspaces
 
-COOKIE, VIEW_COOKIE = "__Secure-cams", "__Secure-cams-view"
+COOKIE, VIEW_COOKIE, ZONE_COOKIE = "__Secure-cams", "__Secure-cams-view", "__Secure-cams-zone"
 ACCOUNT, END_VIEW = "/account", "/end-view"
 _ALWAYS = (ACCOUNT, "/jump", "/sign-out", END_VIEW)
 _CACHE_SIZE = 1_000
@@ -38,7 +38,7 @@ class WrongSignIn(errors.ApiError):
 
 
 class Session(NamedTuple):
-    """A signed-in person. An operator (a workspace key) has neither client nor organisation.
+    """A signed-in person. An operator (a workspace key) has no organisation, and `client` has only a time zone.
 
     If an operator views the console as a client, `viewed_client_id` is the client's id, and nothing can be changed.
     """
@@ -274,12 +274,15 @@ def is_valid_for(session: Session, client: clients.ClientRow, document: Document
 def _as_viewed(request: Request, session: Session) -> Session:
     """Return an operator's session with the client whom the operator views, if any. This costs up to two requests.
 
+    Otherwise, it has the time zone that the operator's browser remembers.
     A removed client sees nothing, and the view continues until the operator ends it.
     """
-    text = _cookie(request, VIEW_COOKIE) if session.row.client_id is None else ""
+    if session.row.client_id is not None:
+        return session
+    text = _cookie(request, VIEW_COOKIE)
     client_id = session_store.viewed_client(session.token, text) if text else None
     if client_id is None:
-        return session
+        return session._replace(client={"timezone": _cookie(request, ZONE_COOKIE)})
     row = clients.find(session.workspace_id, client_id)
     client = row.open() if row else {}
     organisation = session_store.organisation_of(session.workspace_id, client)

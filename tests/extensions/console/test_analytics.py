@@ -79,7 +79,7 @@ def test_charts_have_five_dates_at_equal_distances_and_one_legend(signed_in: Bro
     assert [label for _, label in dates] == [
         f"{clock.to_datetime(clock.seconds() - days * 86_400):%-d %b}" for days in (28, 21, 14, 7, 0)
     ]
-    assert page.count(" large") == 1 and page.count("Dashed") == 1
+    assert page.count("<figure") == 1 and page.count("Dashed") == 1
     assert len(re.findall('dy="20"', signed_in.open(f"/analytics?interval=hour&from={TODAY}").text)) % 3 == 0
 
 

@@ -121,11 +121,26 @@ def test_an_administrator_sets_the_zone_of_the_organisation(signed_in: Browser, 
 
 @pytest.mark.skipif(not has("reports"), reason="the charts need the extension")
 def test_charts_have_the_days_of_the_zone(signed_in: Browser, workspace_api: Api) -> None:
-    assert ", UTC</p>" in signed_in.open("/overview").text and 'value="UTC"' in signed_in.open("/analytics").text
+    pattern = r'<a href="[^"]*/account" title="Time zone: [^"]*">([^<]*)</a></p>'
+    assert ", UTC</p>" in signed_in.open("/overview").text
+    assert re.findall(pattern, signed_in.open("/analytics").text) == ["UTC"]
     change(workspace_api, "/v2/clients/bo", timezone="Asia/Kathmandu")
     assert ", Asia/Kathmandu</p>" in signed_in.open("/overview").text
-    assert 'value="Asia/Kathmandu"' in signed_in.open("/analytics").text
-    assert ", Asia/Tokyo" in signed_in.open(f"/analytics?tz={TOKYO}").text
+    assert re.findall(pattern, signed_in.open("/analytics").text) == ["Asia/Kathmandu"]
+    page = signed_in.open(f"/analytics?tz={TOKYO}")
+    assert ", Asia/Tokyo</p>" in page.text and 'name="tz"' in page.text and "set-cookie" not in page.headers
+
+
+@pytest.mark.skipif(not has("reports"), reason="the charts need the extension")
+def test_the_browser_of_an_operator_remembers_the_zone(operator: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/agents/support", {"title": "Support"})
+    assert ", UTC</p>" in operator.open("/overview").text
+    assert ", Asia/Tokyo</p>" in operator.open(f"/analytics?tz={TOKYO}").text
+    operator.open("/analytics?tz=Mars")
+    for path in ("/overview", "/analytics"):
+        page = operator.open(path).text
+        assert ", Asia/Tokyo</p>" in page and f'data-time-zone="{TOKYO}"' in page
+    assert 'value="Asia/Tokyo"' in page
 
 
 def test_emails_are_in_the_language_and_zone_of_the_person(mailing: Mailing, workspace_api: Api) -> None:

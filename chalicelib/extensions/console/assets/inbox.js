@@ -58,7 +58,7 @@ const replace = (newList) => {
 const pace = () => Math.min(most, Math.max(least, (Date.now() - active) / 10000)) * 2 ** Math.min(failures, 2);
 const resume = () => { active = Date.now(); wake(); };
 const run = async () => {
-  let seconds = list ? least : 0; // a page without the list may not know the number
+  let seconds = version ? least : 0; // most pages without the list do not know the number
   for (;;) {
     do await new Promise((done) => { wake = done; setTimeout(done, seconds * 1000); });
     while (document.hidden);

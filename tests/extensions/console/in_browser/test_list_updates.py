@@ -16,6 +16,7 @@ from tests.reliability.runs import Run
 LIST, NUMBER = 90, 50
 SILENT_HOUR = {"/overview": NUMBER, "/convos": LIST, "/convos?tab=all": NUMBER, LIVE: silent_hour.MOST + LIST}
 
+_IS_REQUESTED = "return performance.getEntriesByType('resource').some(({ name }) => name.includes('/inbox?'))"
 # The milliseconds between a loaded page and its first request for the number.
 _DELAY = """
 const [page] = performance.getEntriesByType("navigation");
@@ -42,6 +43,14 @@ def test_every_page_gets_the_number_that_waits_when_it_is_loaded(person: Person,
     assert person.driver.title == f"({person.read('[data-waiting]')}) Agents"
     assert person.driver.execute_script(_DELAY) < 500
     ask(run, "PATCH", "/v3/agents/support/convos/number", {"conversation": {"state": "ended_chat"}})
+
+
+def test_a_page_with_the_number_does_not_get_it_when_it_is_loaded(person: Person) -> None:
+    for path, is_requested in (("/overview", False), ("/agents", True)):
+        person.open(path)
+        person.wait_until(lambda: person.driver.execute_script("return document.readyState === 'complete'"))
+        time.sleep(0.5)
+        assert person.driver.execute_script(_IS_REQUESTED) == is_requested
 
 
 def test_a_list_says_that_the_session_has_expired_until_the_person_has_signed_in(person: Person) -> None:
