@@ -4,11 +4,13 @@ import re
 
 from chalice.app import Response
 
-from chalicelib import errors
+from chalicelib import errors, storage
 from chalicelib.extensions.console import guard, pages, session_store, sessions
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.http import current_request, parameters
+from chalicelib.workspaces import store
 
 # A page below the workspace, with its query. The path has no empty segment and no `..`, so it stays in the workspace.
 _NEXT = re.compile(r"(/(?!\.\.?(?=[/?]|$))[A-Za-z0-9._~@:+=,|%-]+)+(\?[!-~]*)?")
@@ -82,11 +84,22 @@ def _sign_in_page(workspace: str, submitted: dict[str, str], error: errors.ApiEr
         "next": _safe_page(submitted.get("next")),
         "with_key": "key" in submitted,
         "is_wrong": isinstance(error, sessions.WrongSignIn),
+        "name": _name_of(workspace),
     }
     response = pages.page("sign_in.html", language, status, session=None, workspace=workspace, message=message, **kept)
     if isinstance(error, session_store.TooManyAttempts):
         response.headers["Retry-After"] = str(error.retry_after)
     return response
+
+
+def _name_of(workspace: str) -> str:
+    """Return a workspace's name, or an empty string if there is no such workspace. This costs at most one request."""
+    try:
+        workspace_id = parameters.identifier("workspace", workspace)
+    except errors.Invalid:
+        return ""
+    (row,) = storage.find_many([store.key(workspace_id)._replace(consistent=False)])
+    return display_name(row.open(), "name") if row else ""
 
 
 def _enter() -> Response:

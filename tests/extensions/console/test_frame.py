@@ -17,7 +17,12 @@ def test_operators_see_the_name_of_the_workspace(operator: Browser, workspace_ap
     page = operator.open("/settings/workspace")
     assert place(page.text) == "Acme &lt;b&gt;Support&lt;/b&gt; Workspace"
     assert place(operator.submit(page, "/settings/workspace", {"name": "Acme"}).text) == "Acme Workspace"
+    workspace_id = workspace_api.get("/v3/workspace").data["id"]
+    sign_in = Browser(workspace_id)
+    assert "<strong>Acme</strong>" in sign_in.open("").text
+    assert "<strong>Acme</strong>" in sign_in.post("", {"key": "wrong"}).text
     workspace_api.patch("/v3/workspace", {"workspace": {"name": "\u200b"}})
+    assert f"<code>{workspace_id}</code>" in sign_in.open("").text
     operator.submit(page, "/settings/workspace", {})
     assert place(operator.open("/settings").text) == "Workspace"
 

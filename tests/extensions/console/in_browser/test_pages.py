@@ -273,6 +273,17 @@ def test_texts_for_screen_readers_stay_out_of_sight_in_the_third_column(person: 
     assert person.driver.execute_script(in_sight) == 0
 
 
+def test_a_typed_password_can_be_shown_and_hidden(stranger: Person) -> None:
+    stranger.open()
+    button = stranger.find("#password + .show")
+    assert button.accessible_name == "Show: Password"
+    types = []
+    for _ in range(2):
+        button.click()
+        types.append((stranger.find("#password").get_attribute("type"), button.get_attribute("aria-pressed")))
+    assert types == [("text", "true"), ("password", "false")]
+
+
 def check_page(path: str, person: Person) -> None:
     """Fail if a page violates a rule of `check` in either scheme, contains unescaped text, or is too wide."""
     for scheme in ("light", "dark"):
