@@ -1,8 +1,5 @@
 // The fields for a reply and a note send with Ctrl+Enter or Cmd+Enter.
 const form = document.querySelector("#reply");
-const control = navigator.platform.startsWith("Mac") ? "⌘" : "Ctrl";
-for (const hint of form.querySelectorAll("[data-script]")) hint.textContent = hint.dataset.script.replace("Ctrl", control);
-
 for (const field of form.querySelectorAll("textarea")) {
   const button = field.parentElement.querySelector("button");
   field.onkeydown = (event) => {

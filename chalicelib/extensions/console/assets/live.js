@@ -52,13 +52,10 @@ const show = (html, isReply) => {
 };
 const find = (turn) => live.querySelector(`[data-mark="${turn.dataset.mark}"]`);
 
-const optionOf = (id) => [...(to?.options ?? [])].find(({ value }) => value === id);
-const nameOf = (id) => (id && optionOf(id)?.text) || "";
-
 const showAssignee = (assigned) => {
-  const option = optionOf(assigned);
+  const option = [...(to?.options ?? [])].find(({ value }) => value === assigned);
   if (option) option.selected = true;
-  document.querySelector("#assignee").textContent = nameOf(assigned);
+  document.querySelector("#assignee").textContent = (assigned && option?.text) || "";
 };
 
 // Replaces a changed part, but no field that the person is changing.
