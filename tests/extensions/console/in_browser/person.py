@@ -75,7 +75,7 @@ class Person:
         self.open()
         self.find("label[for=with-key]").click()
         self.fill("key", self.run.credentials["workspace_key"])
-        self.leave(self.find(".with-key button"))
+        self.leave(self.find(".with-key button:not([type=button])"))
 
     def be_signed_in(self, email: str = EMAIL) -> None:
         """Sign in, or reuse the session, because each email address is limited to ten attempts in five minutes."""
