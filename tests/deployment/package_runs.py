@@ -47,6 +47,7 @@ PAGES = (
     "/leads",
     "/agents",
     "/agents/support",
+    "/agents/support/replies",
     "/agents/support/new-tool",
     "/agents/support/try",
     "/agents/support/versions",

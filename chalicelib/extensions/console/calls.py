@@ -5,7 +5,8 @@ The API's checks therefore apply to pages and forms. Writes are staged in the pa
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -34,7 +35,12 @@ def read(path: str, **values: str) -> tuple[Any, str]:
 
 def send(method: str, path: str, body: Any, if_match: str | None = None, **values: str) -> Any:
     """Return the response body of a request with a JSON body. Raise the operation's errors."""
-    return json.loads(_call(method, path, {}, body, values, if_match).body)
+    return json.loads(_call(method, path, {}, body, values, _if_match(if_match)).body)
+
+
+def patch_as_sent(path: str, body: Any, if_match: str, **values: str) -> None:
+    """Send a PATCH request whose body may contain members that are unknown to the API. Raise the operation's errors."""
+    _call("PATCH", path, {}, body, values, {**_if_match(if_match), "prefer": ""})
 
 
 def send_once(
@@ -84,13 +90,17 @@ def _call(
     query: dict[str, Any],
     body: Any,
     values: dict[str, str],
-    if_match: str | None = None,
+    headers: Mapping[str, str] = MappingProxyType({}),
 ) -> Response:
     view = _view(method, path, values)
-    event = _event(method, path, query, body, values, {"if-match": if_match} if if_match else {})
+    event = _event(method, path, query, body, values, headers)
     with current_request.request_context(Request(event, None)):
         answer: Response = view(**values)
     return answer
+
+
+def _if_match(tag: str | None) -> dict[str, str]:
+    return {"if-match": tag} if tag else {}
 
 
 def _view(method: str, path: str, values: dict[str, str]) -> Callable[..., Response]:
@@ -103,7 +113,7 @@ def _view(method: str, path: str, values: dict[str, str]) -> Callable[..., Respo
 
 
 def _event(
-    method: str, path: str, query: dict[str, Any], body: Any, path_values: dict[str, str], headers: dict[str, str]
+    method: str, path: str, query: dict[str, Any], body: Any, path_values: dict[str, str], headers: Mapping[str, str]
 ) -> dict[str, Any]:
     values = {name: value if isinstance(value, list) else [value] for name, value in query.items()}
     filled = {name: [*map(str, several)] for name, several in values.items() if several not in ([None], [""])}

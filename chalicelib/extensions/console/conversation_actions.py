@@ -7,7 +7,7 @@ from collections.abc import Callable
 from chalicelib import clock, errors, storage
 from chalicelib.clients import store as clients
 from chalicelib.conversations import store as conversations
-from chalicelib.extensions.console import calls, guard, private_notes
+from chalicelib.extensions.console import calls, guard, private_notes, saved_replies
 from chalicelib.extensions.console.bubbles import Bubble
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name, truncate
@@ -188,11 +188,12 @@ ACTIONS: dict[str, Action] = {
     "tag": _tag,
     "note": _write_notes,
     "add_note": _add_note,
+    "insert": saved_replies.insert,
 }
 """The actions in a conversation by the value of the form field `action`."""
 TEXTS = {"reply": "text", "add_note": "note"}
 """The fields for a reply and a note, by the action that sends each. A page keeps their texts until they are sent."""
-RESULTS = (*ACTIONS, "change", "delete")
+RESULTS = (*(name for name in ACTIONS if name != "insert"), "change", "delete")
 """The actions that a conversation's page confirms, with those on a message."""
 BULK_ACTIONS: dict[str, Action] = {"tag": _add_tags, "assign": _assign, "end": _end}
 """The actions for several conversations by the value of the form field `action`."""

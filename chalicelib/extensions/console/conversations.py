@@ -22,6 +22,7 @@ from chalicelib.extensions.console import (
     pages,
     private_notes,
     same_person,
+    saved_replies,
     visitor_context,
 )
 from chalicelib.extensions.console import conversation_actions as actions
@@ -174,6 +175,7 @@ def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
         "events": event_lines.by_position(events, messages, is_first=not earlier, is_last=not before),
         "earlier": earlier,
         "agent": display_name(agent, "title") or agent_id,
+        "saved_replies": saved_replies.of_agent(agent),
         "created": row.created,
         # The position and version from which the page's script continues. An earlier page is not updated.
         "after": None if before else transcript.end_position(row),

@@ -78,7 +78,7 @@ def at(document: Document, path: str) -> Any:
 
 def _value(field: Field, value: Any) -> Any:
     if field.kind in (TEXTS, LINES):
-        texts = [text for text in value or () if isinstance(text, str)]
+        texts = [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
         return texts if field.kind == TEXTS else "\n".join(texts)
     if field.kind == FLAG:
         return "on" if value else ""

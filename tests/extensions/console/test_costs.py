@@ -34,6 +34,7 @@ PAGES = {
     "/agents": "/console/agents",
     "/agents/support": "/console/agents/{id}",
     "/agents/support/versions": "/console/agents/{id}/versions",
+    "/agents/support/replies": "/console/agents/{id}/replies",
     "/settings/orgs/acme": "/console/settings/orgs/{id}",
     "/leads/support/{lead}": "/console/leads/{agent}/{id}",
     "/convos/support/ann-0/delete": "/console/convos/{agent}/{id}/delete",

@@ -1,10 +1,16 @@
-// The fields for a reply and a note send with Ctrl+Enter or Cmd+Enter.
-const form = document.querySelector("#reply");
+// Ctrl+Enter or Cmd+Enter sends. A slash in an empty reply opens the saved replies.
+const form = document.querySelector("#reply"), { text, saved } = form.elements;
 for (const field of form.querySelectorAll("textarea")) {
-  const button = field.parentElement.querySelector("button");
+  const button = field.parentElement.querySelector(".send > button");
   field.onkeydown = (event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || button.disabled) return;
+    if (event.key === "/" && saved && field === text && !text.value) saved.showPicker();
+    else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !button.disabled) form.requestSubmit(button);
+    else return;
     event.preventDefault();
-    form.requestSubmit(button);
   };
 }
+if (saved) saved.onchange = () => {
+  text.focus();
+  document.execCommand("insertText", false, saved.value); // the person can undo this
+  saved.value = "";
+};

@@ -23,7 +23,7 @@ const load = () => new Promise((done, fail) => {
   request.send();
 });
 
-// Returns a problem's name, or an empty string.
+// Returns the problem, if any.
 const show = (page) => {
   if (!page) return "";
   const newer = page.querySelector("[data-waiting]"), newList = page.querySelector("[data-inbox]");

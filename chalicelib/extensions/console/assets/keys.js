@@ -1,18 +1,17 @@
 // Keyboard shortcuts for the conversations: j, k, n, e, /, Esc and ?.
 const help = document.querySelector("#keys"), search = document.querySelector("#q");
 
-// Moves the focus by a row, or begins at the open conversation.
+// Begins at the open conversation.
 const move = (step) => {
   const rows = [...document.querySelectorAll(".inbox a")].filter((row) => row.checkVisibility());
   const current = rows.find((row) => row === document.activeElement) ?? rows.find((row) => row.ariaCurrent);
   (rows[rows.indexOf(current) + step] ?? current ?? rows[0])?.focus();
 };
-// Opens the question whether to end the open conversation.
 const end = () => {
-  const menu = document.querySelector(".menu");
-  if (!menu) return;
-  menu.open = true;
-  menu.querySelector("button").focus();
+  const button = document.querySelector(".menu button");
+  if (!button) return;
+  button.closest("details").open = true;
+  button.focus();
 };
 const shortcuts = {
   j: () => move(1),

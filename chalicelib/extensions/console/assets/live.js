@@ -8,7 +8,7 @@ for (const { dataset, innerHTML } of document.querySelectorAll("[data-part]")) s
 const { live: address, ...position } = live.dataset; // the position is what this page shows
 let isSending, isExpired, isEnded, failures = 0, earliest = 0, active = Date.now(), wake = () => {};
 
-// Returns a problem's name, or an empty string.
+// Returns the problem, if any.
 const pull = async () => {
   const isReply = isSending && !isExpired; // a retry has the same `mid`, so that it adds no second message
   const reply = isReply && { method: "POST", body: new URLSearchParams(new FormData(form)) };
@@ -58,7 +58,7 @@ const showAssignee = (assigned) => {
   document.querySelector("#assignee").textContent = (assigned && option?.text) || "";
 };
 
-// Replaces a changed part, but no field that the person is changing.
+// Replaces a part, but no field that the person is changing.
 const showPart = (part) => {
   const name = part.dataset.part, old = document.querySelector(`[data-part="${name}"]`);
   const isFocused = old.contains(document.activeElement);
@@ -93,7 +93,7 @@ const report = (detail) => {
   failures = detail ? failures + 1 : 0;
 };
 
-// Seconds until the next request: more after a silence or failures.
+// Seconds until the next request.
 const pace = () => Math.min(60, Math.max(1.6, (Date.now() - active) / 25000));
 const backoff = () => Math.max((earliest - Date.now()) / 1000, Math.min(60, 2 ** failures)) * (1 + Math.random() / 2);
 const resume = () => { active = Date.now(); if (!failures || active >= earliest) wake(); };

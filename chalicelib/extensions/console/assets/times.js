@@ -36,5 +36,4 @@ const show = (element) => {
 const showAll = (root, selector = "time[datetime]:not([title])") => root.querySelectorAll(selector).forEach(show);
 showAll(document);
 setInterval(() => showAll(document, "time[data-as=ago]"), 30000);
-// A module that adds times dispatches this event.
 document.addEventListener("content", ({ target }) => showAll(target));

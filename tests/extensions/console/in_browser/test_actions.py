@@ -105,6 +105,21 @@ def test_no_action_loses_a_typed_text(person: Person, run: Run) -> None:
     assert (found["tags"], found["chatAssignedTo"]) == (["vip"], "cas") and "Half a note" in found["notes"]
 
 
+def test_a_person_inserts_a_saved_reply(person: Person, run: Run) -> None:
+    ask(run, "PATCH", "/v3/agents/support", {"agent": {"savedReplies": ["Goodbye!", "Thanks\nfor waiting"]}})
+    person.open("/convos/support/eve")
+    button, text = person.find(".saved button"), person.find("#text")
+    has_script = not button.is_displayed()
+    text.send_keys("/")
+    assert text.get_attribute("value") == ("" if has_script else "/")
+    text.send_keys(Keys.ESCAPE)
+    person.fill("text", "Eve, ")
+    person.choose("saved", "Thanks for waiting")
+    if not has_script:
+        person.leave(button)
+    person.wait_until(lambda: person.read("#text", "value") == "Eve, Thanks\nfor waiting")
+
+
 _SIGHT = """
 const [scroll, turn, field] = [".scroll", ".turn:last-of-type", "#text"].map((one) => {
   return document.querySelector(one).getBoundingClientRect();

@@ -42,6 +42,7 @@ OPERATOR_PAGES = (
     "/agents/support#messages",
     "/agents/support#tools",
     "/agents/support#install",
+    "/agents/support/replies",
     "/agents/support/try",
     "/settings",
     "/settings#webhooks",
