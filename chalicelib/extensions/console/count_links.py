@@ -1,6 +1,6 @@
 """The links from counts to the lists of the records that they count. A link is a path in the workspace's console."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from chalicelib import clock, extensions
@@ -30,6 +30,14 @@ def of_charts(session: Session, names: Iterable[str], days: int) -> dict[str, st
     if "/analytics" not in session.pages:
         return {}
     return {name: "/analytics" + query_string({"days": days, "chart": name}) for name in names}
+
+
+def of_breakdowns(session: Session, figures: Mapping[str, str], days: int) -> dict[str, str]:
+    """Return the links to the analytics page's breakdowns of these figures, or none if the person may not open it."""
+    if "/analytics" not in session.pages:
+        return {}
+    queries = {by: query_string({"days": days, "by": by, "chart": figure}) for by, figure in figures.items()}
+    return {by: f"/analytics{query}#breakdown" for by, query in queries.items()}
 
 
 def of_conversations(session: Session, period: Any, **filters: str) -> str:

@@ -10,10 +10,11 @@ from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
 _REPORTS: Any = extensions.service("series")
-TILES = ("conversations", "messages", "newVisitors", "handoffs", "leads", "handoffRate")
+TILES = ("conversations", "messages", "handoffs", "handoffRate", "averageFirstAnswerSeconds", "leads")
 CHART = "conversations"
-# The count that each dimension's chart shows. Only page loads, which count visitors, have a country.
-DIMENSIONS = {"origin": "conversations", "country": "newVisitors"}
+# The count that each group of bars shows. Only page loads, which count visitors, have a country.
+FIGURES = {"country": "newVisitors", "agent": "conversations", "origin": "conversations"}
+_DIMENSIONS = ("origin", "country")
 
 
 def read(session: Session, titles: dict[str, str]) -> Document:
@@ -46,6 +47,7 @@ def read(session: Session, titles: dict[str, str]) -> Document:
         "plot": plots.plot(CHART, *shape),
         "trends": plots.trends(TILES, values["series"], values["finished_count"]),
         "links": {**count_links.of_charts(session, TILES, days), **count_links.of_totals(session, period)},
+        "breakdowns": count_links.of_breakdowns(session, FIGURES, days),
         "bars": {
             "agent": _by_agent(session, period, titles, of_agents),
             **_by_dimensions(session, recent, period, [*titles]),
@@ -73,7 +75,7 @@ def _by_agent(session: Session, period: Any, titles: dict[str, str], of_agents: 
 
 
 def _by_dimensions(session: Session, recent: Any, period: Any, agent_ids: list[str]) -> dict[str, list[Bar]]:
-    sums = {dimension: _by_dimension(recent, period, agent_ids, dimension) for dimension in DIMENSIONS}
+    sums = {dimension: _by_dimension(recent, period, agent_ids, dimension) for dimension in _DIMENSIONS}
     links = {value: count_links.of_origin(session, period, value) for value in sums["origin"]}
     return {
         "origin": bars.largest(Bar(value, total, links[value]) for value, total in sums["origin"].items()),
@@ -83,7 +85,7 @@ def _by_dimensions(session: Session, recent: Any, period: Any, agent_ids: list[s
 
 def _by_dimension(recent: Any, period: Any, agent_ids: list[str], dimension: str) -> dict[str, int]:
     sums: dict[str, int] = {}
-    index = _REPORTS.NAMES.index(DIMENSIONS[dimension])
+    index = _REPORTS.NAMES.index(FIGURES[dimension])
     for agent_id in agent_ids:
         for hour in recent.read(agent_id, period.start, period.end, dimension):
             sums[hour.value] = sums.get(hour.value, 0) + hour.counts[index]

@@ -180,6 +180,25 @@ def test_agents_are_compared(signed_in: Browser, workspace: NewWorkspace, worksp
     assert file.startswith("agent,from,") and file.count("\nsales,") == file.count("\nsupport,") == 7
 
 
+def test_bars_lead_to_their_breakdown(signed_in: Browser, workspace: NewWorkspace, workspace_api: Api) -> None:
+    yesterday = clock.iso(clock.seconds() - _DAY)[:10]
+    count(workspace.workspace_id, "support", yesterday, 0, "NL", newVisitors=5)
+    pattern = r'<h2><a href="[^"]*(/analytics[^"]*)#breakdown">([^<]*)</a></h2>'
+    links = re.findall(pattern, signed_in.open("/overview?days=7").text)
+    assert [title for _, title in links] == [
+        "New visitors by country",
+        "Conversations by agent",
+        "Conversations by origin",
+    ]
+    for path, title in links:
+        page = signed_in.open(html.unescape(path)).text
+        assert f"<h2>{title}</h2>" in page and '<option value="7" selected>' in page
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/overview"]})
+    signed_in.start_session(email="bo@acme.test", password=PASSWORD)
+    page = signed_in.open("/overview").text
+    assert "<h2>Conversations by agent</h2>" in page and "/analytics" not in page
+
+
 def test_the_list_examines_only_the_requested_time(signed_in: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     now = clock.seconds()
     monkeypatch.setattr(all_conversations, "MAX_EXAMINED", 1)
@@ -216,7 +235,7 @@ def test_the_heat_map_is_in_the_time_zone_of_the_period(
     counted = {
         f"{name} {at}:00: {number}": level
         for name, cells in re.findall(r'<th scope="row">(\w+)</th>(.*?)</tr>', rows)
-        for at, (level, number) in enumerate(re.findall(r'<td(?: class="heat-(\d)")?>(\d*)</td>', cells))
+        for at, (level, number) in enumerate(re.findall(r'<td(?: class="h(\d)")?>(\d*)</td>', cells))
         if level or number
     }
     assert counted == {f"{day} {hour}:00: 7": "4", f"Thu {9 + shift}:00: 2": "2"}
