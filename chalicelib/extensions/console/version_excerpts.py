@@ -1,7 +1,7 @@
-"""Summarises each version in a list: the first changed line of up to three members, before and after."""
+"""Summarises each version in a list: the first change of up to three members, before and after."""
 
 from collections.abc import Iterable, Iterator
-from itertools import pairwise, takewhile
+from itertools import groupby, pairwise, takewhile
 from typing import Any, NamedTuple
 
 from chalicelib import extensions
@@ -51,13 +51,15 @@ def _compare(
 
 
 def _excerpt(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the first removed and the first added line that contain a word, truncated around their difference.
+    """Return the first changed lines that contain a word, before and after, as one line each around their difference.
 
-    An object as JSON has no excerpt.
+    A text may be split into lines without another change, so the lines are joined. An object as JSON has no excerpt.
     """
     if any(line[1:].strip() in _BRACKETS for line in lines):
         return ()
-    first = [next((line[1:] for line in lines if line[0] == sign and any(map(str.isalnum, line))), "") for sign in "-+"]
+    parts = ([*group] for is_changed, group in groupby(lines, lambda line: line[0] in "-+") if is_changed)
+    changed = next((part for part in parts if any(map(str.isalnum, "".join(part)))), [])
+    first = [" ".join(line[1:].strip() for line in changed if line[0] == sign) for sign in "-+"]
     start = _start(*first) if all(first) else 0
     texts = [template_filters.truncate(f"{'… ' if start else ''}{text[start:]}", _MAX_TEXT) for text in first]
     return tuple(f"{sign}{text}" for sign, text in zip("-+", texts, strict=True) if text)

@@ -114,6 +114,20 @@ def test_a_listed_version_shows_what_changed_first(signed_in: Browser, workspace
     assert "<ins>… harbour, and you are warm &amp; brief.</ins>" in second and "Bo Visser" in second
 
 
+def test_a_text_that_is_also_split_into_lines_keeps_its_equal_words_in_an_excerpt(
+    signed_in: Browser, workspace_api: Api
+) -> None:
+    stream = Stream("agents")
+    for prompt in (
+        "You are the concierge of the hotel. Be brief.",
+        "You are the concierge of the hotel.\nBe brief. Smile.",
+    ):
+        save(signed_in, {"vg_systemPrompt": prompt})
+        follow("agents", stream.read("agents"))
+    page = signed_in.open(f"{AGENT}/versions").text
+    assert "brief.</del>" in page and "brief. Smile.</ins>" in page
+
+
 def test_flags_and_languages_are_compared_by_their_names() -> None:
     t = rendering.texts("nl")
     before, after = {"lang": "en", "starred": True, "title": "true"}, {"lang": "nl", "starred": False, "title": "en"}
