@@ -7,7 +7,7 @@ from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.credentials import scopes
-from chalicelib.extensions.console import calls, guard, pages, rights
+from chalicelib.extensions.console import calls, guard, pages, rights, webhook_deliveries
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -82,6 +82,7 @@ def _page(
     get = calls.get
     tokens = get("/v3/tokens", {"limit": _PAGE_SIZE, "cursor": current_request.query_value("tokens")})
     organisations = get("/v3/orgs", {"pageSize": _PAGE_SIZE, "cursor": current_request.query_value("cursor")})
+    webhooks = get("/v3/webhooks")["data"]
     return guard.form_page(
         session,
         "settings.html",
@@ -89,7 +90,8 @@ def _page(
         error,
         organisations=organisations["data"],
         following=organisations.get("nextCursor"),
-        webhooks=get("/v3/webhooks")["data"],
+        webhooks=webhooks,
+        failing=webhook_deliveries.failing(webhooks),
         tokens=tokens["data"],
         more_tokens=tokens.get("nextCursor"),
         values=values,

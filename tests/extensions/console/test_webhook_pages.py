@@ -221,6 +221,16 @@ def test_a_failed_delivery_begins_with_the_reason_and_the_next_step(
     assert page.count(delivery["eventId"]) == 1 and "<dt>webhook-id</dt>" in page
 
 
+def test_the_list_marks_webhooks_whose_newest_delivery_failed(
+    operator: Browser, path: str, workspace_api: Api, workspace: NewWorkspace
+) -> None:
+    operator.submit(operator.open(path), path, {"action": "test"})
+    assert "Last delivery failed" not in operator.open("/settings").text
+    (delivery,) = deliveries(workspace_api, path)
+    fail_delivery(workspace.workspace_id, path.rpartition("/")[2], delivery["id"])
+    assert "Last delivery failed" in operator.open("/settings").text
+
+
 def test_each_outcome_has_its_explanation() -> None:
     outcomes = {*webhooks.STATUSES, "2xx", "3xx", "4xx", "5xx", "unreachable"} - {"failed"}
     for language in rendering.LANGUAGES:
