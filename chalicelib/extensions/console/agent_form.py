@@ -25,19 +25,20 @@ GROUPS = {
         Field("vg_systemPrompt", LONG), Field("vg_defaultModel", TEXT), Field("vg_temperature", NUMBER),
         Field("vg_maxTokens", NUMBER),
     ),
-    "messages": (
-        Field("vg_initMessages", TEXTS), Field("aiIntroductionMessage", LONG), Field("proactiveMessage", LONG),
-        Field("chatEndMessage", LONG),
-    ),
     "limits": (
         Field("limits.maxInteractionsPerUserId", NUMBER), Field("limits.maxMonthlyCreditsUsage", NUMBER),
         Field("limits.maxAnnualCreditsUsage", NUMBER), Field("messagesLimit", NUMBER), Field("retention.days", NUMBER),
+    ),
+    "messages": (
+        Field("vg_initMessages", TEXTS), Field("aiIntroductionMessage", LONG), Field("proactiveMessage", LONG),
+        Field("chatEndMessage", LONG),
     ),
 }  # fmt: skip
 # The fields with a hint, which is the text `note.<field>`.
 NOTED = (
     "vg_systemPrompt", "vg_defaultModel", "vg_temperature", "vg_maxTokens", "limits.maxInteractionsPerUserId",
-    "messagesLimit", "retention.days", "proactiveMessage",
+    "limits.maxMonthlyCreditsUsage", "limits.maxAnnualCreditsUsage", "messagesLimit", "retention.days",
+    "proactiveMessage",
 )  # fmt: skip
 _FIELDS = tuple(field for group in GROUPS.values() for field in group)
 # The maximum size of all fields as HTML, in bytes. An agent may take up 3 MB of JSON, and indentation makes it several

@@ -28,17 +28,10 @@ def list_agents(session: Session) -> Response:
     """List the agents in the person's organisation. Operators list or search the workspace's agents."""
     query = {name: current_request.query_value(name) for name in ("q", "starred", "page", "cursor")}
     agents, position = _list(session, query)
-    following = query_string({**query, **position}) if position else None
-    return guard.page(
-        session,
-        "agents.html",
-        "/agents",
-        agents=agents,
-        counts=_counts.read(session, [agent["ID"] for agent in agents]) if extensions.has("reports") else {},
-        query=query,
-        following=following,
-        saved=current_request.query_value("saved"),
-    )
+    values: Document = {"agents": agents, "query": query, "saved": current_request.query_value("saved")}
+    values["counts"] = _counts.read(session, [agent["ID"] for agent in agents]) if extensions.has("reports") else {}
+    values["following"] = query_string({**query, **position}) if position else None
+    return guard.page(session, "agents.html", "/agents", **values)
 
 
 @signed_in("/agents")

@@ -21,7 +21,7 @@ from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import FLAG, LONG, TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.http import projections, wire
+from chalicelib.http import current_request, projections, wire
 from chalicelib.storage import Document
 from chalicelib.tools import models
 
@@ -40,7 +40,7 @@ _SECRET, _NO_SECRET = "serverUrlSecret", "no_serverUrlSecret"
 _KEY = re.compile(r"fields\.([0-9]{1,3})\.key")
 # The maximum size of the tool's members and of its parameters as HTML, in bytes, and the bytes of a parameter's tags.
 _MAX_BYTES, _MAX_PARAMETER_BYTES, _PARAMETER_BYTES = 60_000, 80_000, 2_400
-_DELETE, _ADD, _REMOVE = "delete", "add", "remove"
+_DELETE, _ADD, _REMOVE, _TEST = "delete", "add", "remove", "test"
 
 
 class ToolPage(NamedTuple):
@@ -121,7 +121,7 @@ def _save_form(session: Session, page: ToolPage, sent: dict[str, str]) -> Respon
     def save() -> Response:
         if change := _change(page, values, sent):
             commit_now(lambda: _save(session, page, change))
-        return _to_agent(session, page.agent_id, "tool")
+        return _to_test(session, page) if sent.get("action") == _TEST else _to_agent(session, page.agent_id, "tool")
 
     return settings.save_form(sent, page.tag, _values(page), values, partial(_page, session, page, values), save)
 
@@ -263,6 +263,11 @@ def _to_agent(session: Session, agent_id: str, saved: str) -> Response:
     return pages.saved(session.workspace_id, f"/agents/{agent_id}#tools", saved)
 
 
+def _to_test(session: Session, page: ToolPage) -> Response:
+    path = f"/agents/{page.agent_id}/tools/{page.tool['id']}/settings#test"
+    return pages.saved(session.workspace_id, path, "tool")
+
+
 def _page(
     session: Session,
     page: ToolPage,
@@ -285,6 +290,7 @@ def _page(
         rows=[*rows, *[_row({})] * (empty_rows or not rows)],
         secrets=page.secrets,
         trial={**page.tool, **tool_trials.form_members(page.tool)} if has_test else None,
+        saved=current_request.query_value("saved"),
         left_out=[*page.members.left_out, *([] if page.has_parameters else ["fields"])],
         has_parameters=page.has_parameters,
         methods=_choices(METHODS, values.get("method", "")),

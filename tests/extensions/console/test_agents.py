@@ -9,7 +9,7 @@ import pytest
 
 from chalicelib.agents import listing
 from chalicelib.extensions import has
-from chalicelib.extensions.console import agents, sessions
+from chalicelib.extensions.console import agent_form, agents, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
@@ -112,6 +112,12 @@ def test_the_form_explains_its_fields_and_can_be_reset(signed_in: Browser, works
         page = signed_in.open(AGENT).text
         assert note in page and re.search(rf'<button type="reset"[^>]*>[^<]*{discard}', page)
         assert page.count("note.") == 0
+
+
+def test_invalid_fields_are_listed_in_the_order_of_the_page(signed_in: Browser, workspace_api: Api) -> None:
+    page, paths = signed_in.open(AGENT).text, list(agent_form.values(read_agent(workspace_api)))
+    positions = [page.index(f'id="{path}"') for path in paths if path != agent_form.REST]
+    assert positions == sorted(positions) and len(positions) > 10
 
 
 def test_an_agents_language_has_a_name_and_an_unknown_code_stays(signed_in: Browser, workspace_api: Api) -> None:

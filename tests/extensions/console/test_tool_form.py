@@ -65,6 +65,17 @@ def test_a_tool_needs_a_name_and_keeps_what_was_typed(operator: Browser) -> None
     assert 'value="https://pay.test"' in refused.text and 'value="amount"' in refused.text
 
 
+def test_save_and_test_saves_the_tool_and_shows_its_test(operator: Browser, workspace_api: Api, tool_id: str) -> None:
+    path = f"/agents/support/tools/{tool_id}/settings"
+    page = operator.open(path)
+    assert "The tool has been saved." not in page.text and ">Save and test</button>" in page.text
+    saved = operator.post(path, {**controls(page), "name": "Find", "action": "test"})
+    test = saved.text.partition('<aside class="card" id="test">')[2]
+    assert "The tool has been saved." in test and 'name="argument.number"' in test
+    assert workspace_api.get(f"/v3/tools/{tool_id}").data["name"] == "Find"
+    assert "Save and test" not in operator.open("/agents/support/new-tool").text
+
+
 def test_an_unchanged_form_changes_nothing(operator: Browser, tool_id: str) -> None:
     path = f"/agents/support/tools/{tool_id}/settings"
     page, before = operator.open(path), items()
