@@ -27,6 +27,7 @@ OTHER_PAGES = (
     "/convos/support/one-1",
     "/convos/support/none",
     "/analytics?by=origin&tz=Mars",
+    "/analytics?by=agent&chart=messages&sort=change",
     *(f"/analytics?by={one}&days=7" for one in ("origin", "country")),
     "/leads?q=nobody",
     f"/leads?q={hostile.PAYLOADS[3]}&agent={hostile.PAYLOADS[3]}",
