@@ -25,6 +25,7 @@ GROUPS = {
         Field("vg_systemPrompt", LONG), Field("vg_defaultModel", TEXT), Field("vg_temperature", NUMBER),
         Field("vg_maxTokens", NUMBER),
     ),
+    "look": (Field("avatarImageUrl", TEXT), Field("headerImageUrl", TEXT), Field("fontFamily", TEXT)),
     "limits": (
         Field("limits.maxInteractionsPerUserId", NUMBER), Field("limits.maxMonthlyCreditsUsage", NUMBER),
         Field("limits.maxAnnualCreditsUsage", NUMBER), Field("messagesLimit", NUMBER), Field("retention.days", NUMBER),
@@ -38,7 +39,7 @@ GROUPS = {
 NOTED = (
     "vg_systemPrompt", "vg_defaultModel", "vg_temperature", "vg_maxTokens", "limits.maxInteractionsPerUserId",
     "limits.maxMonthlyCreditsUsage", "limits.maxAnnualCreditsUsage", "messagesLimit", "retention.days",
-    "proactiveMessage",
+    "proactiveMessage", "avatarImageUrl", "headerImageUrl", "fontFamily",
 )  # fmt: skip
 _FIELDS = tuple(field for group in GROUPS.values() for field in group)
 # The maximum size of all fields as HTML, in bytes. An agent may take up 3 MB of JSON, and indentation makes it several

@@ -120,6 +120,15 @@ def test_invalid_fields_are_listed_in_the_order_of_the_page(signed_in: Browser, 
     assert positions == sorted(positions) and len(positions) > 10
 
 
+def test_the_look_of_the_chat_has_fields(signed_in: Browser, workspace_api: Api) -> None:
+    look = {"avatarImageUrl": "https://a.test/a.png", "headerImageUrl": "https://a.test/h.png", "fontFamily": "Inter"}
+    page = signed_in.open(AGENT)
+    assert "<h2>Look</h2>" in page.text
+    signed_in.submit(page, AGENT, {**filled(page), **look})
+    assert look.items() <= read_agent(workspace_api).items()
+    assert 'id="fontFamily" name="fontFamily" type="text" value="Inter"' in signed_in.open(AGENT).text
+
+
 def test_an_agents_language_has_a_name_and_an_unknown_code_stays(signed_in: Browser, workspace_api: Api) -> None:
     page = signed_in.open(AGENT)
     assert '<option value="" selected>Not set</option>' in page.text
