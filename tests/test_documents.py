@@ -16,7 +16,7 @@ EVERY_DOCUMENT = (*DOCUMENTS, "CHANGELOG.md")
 MOST_BYTES = 12_000
 # 20,000 words, and the pages and sections about replies, new messages, pull endpoints, recent counts, sessions, MCP,
 # OpenAI, the bot, takeovers, drafts, the console's forms, inbox, charts and passwords, and the sessions' benchmark.
-MOST_WORDS = 24_012
+MOST_WORDS = 24_025
 
 _EXTENSIONS = ROOT / "chalicelib/extensions"
 _SUFFIXES = {".css", ".html", ".js", ".json", ".lock", ".md", ".py", ".svg", ".toml", ".txt", ".yaml"}

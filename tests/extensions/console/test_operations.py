@@ -49,7 +49,7 @@ REASONS = {
     "a program passes the token to a chat page": {f"POST {_VISITOR}/visitor-tokens", f"POST {_CONVO}/visitor-tokens"},
     "an AI's server reports its own records": {
         f"GET {_V2}/analytics/{{convo_id}}", f"POST {_V2}/analytics/{{convo_id}}",
-        "DELETE /v3/agents/{agent_id}/analytics", "POST /v3/agents/{agent_id}/usage",
+        "DELETE /v3/agents/{agent_id}/analytics",
     },
     "a consumer keeps its own position": {"GET /v3/webhooks/{webhook_id}/events"},
     "the new key would end the session that shows it": {"POST /v3/workspace/key/rotate"},

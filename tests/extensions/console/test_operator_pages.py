@@ -29,7 +29,9 @@ from tests.extensions.console.stored_counts import count
 
 def rows(text: str) -> list[list[str]]:
     """Return the texts of the cells in each row of a page's tables."""
-    plain = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in re.findall(r"<tr>(.*?)</tr>", text, re.S)]
+    plain = [
+        re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in re.findall(r"<tr[^>]*>(.*?)</tr>", text, re.S)
+    ]
     return [[html.unescape(re.sub("<[^>]*>", "", cell)).strip() for cell in row] for row in plain][1:]
 
 
@@ -52,6 +54,40 @@ def test_usage_lists_each_agent_and_downloads_each_day(operator: Browser, worksp
     lines = file.text.splitlines()
     assert lines[0] == "agentId,day,conversations,messages,interactions,deliveries,leads"
     assert "support,2026-01-05,7,8,0,0,0" in lines
+
+
+def test_usage_is_summed_by_organisation(operator: Browser, workspace: NewWorkspace, workspace_api: Api) -> None:
+    for agent in ("second", "other", "free"):
+        assert workspace_api.post(f"/v2/agents/{agent}", {"title": agent.title()}).status == 200
+    for org, agents in (("acme", ["support", "second"]), ("beta", ["other", "deleted"])):
+        assert workspace_api.post(f"/v2/orgs/{org}", {"name": org.title(), "widgetIDs": agents}).status == 200
+    for number, agent in enumerate(("support", "second", "other", "free"), 1):
+        count(workspace.workspace_id, agent, "2026-01-05", 9, "NL", conversations=number, messages=10)
+    january = "/settings/usage?from=2026-01-01&to=2026-01-31"
+    assert [(row[0], row[1]) for row in rows(operator.open(january).text)][:8] == [
+        ("Acme", "3"), ("Second", "2"), ("Support", "1"), ("Beta", "3"), ("Other", "3"), ("No organisation", "4"),
+        ("Free", "4"), ("Total", "10"),
+    ]  # fmt: skip
+    beta = operator.open(f"{january}&org=beta").text
+    assert [(row[0], row[1]) for row in rows(beta)[:2]] == [("Beta", "3"), ("Other", "3")]
+    assert "org=beta" in beta.partition("usage.csv")[2][:80]
+    assert operator.open("/settings/usage.csv?from=2026-01-01&to=2026-01-31&org=beta").text.splitlines()[1:] == [
+        "other,2026-01-05,3,10,0,0,0"
+    ]
+    assert operator.open(f"{january}&org=unknown").status == 404
+
+
+def test_usage_of_an_organisation_continues_after_20_agents(operator: Browser, workspace_api: Api) -> None:
+    agents = [f"a{number:02}" for number in range(21)]
+    for agent in agents:
+        assert workspace_api.post(f"/v2/agents/{agent}", {"title": agent}).status == 200
+    assert workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": agents}).status == 200
+    first = operator.open("/settings/usage?org=acme").text
+    (more,) = re.findall(r'href="[^"]*/settings/usage(\?[^"]*cursor=20)"', first)
+    assert "a20" not in str(rows(first)) and "a20" in str(
+        rows(operator.open(f"/settings/usage{html.unescape(more)}").text)
+    )
+    assert operator.open("/settings/usage?org=acme&cursor=x").status == 200
 
 
 def test_usage_covers_this_month_and_offers_other_periods(operator: Browser, stop_clock: StopClock) -> None:

@@ -1,0 +1,87 @@
+"""The records on the usage page: agents' counts in a period, of the workspace or of one organisation's agents."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from chalicelib import errors
+from chalicelib.extensions.console import calls, periods
+from chalicelib.storage import Document
+
+COUNTS = ("conversations", "messages", "interactions", "deliveries", "leads")
+_WORKSPACE, _AGENT = "/v3/usage", "/v3/agents/{agent_id}/usage"
+_PAGE_SIZE = 20
+_DAY_SECONDS = 24 * 60 * 60
+
+
+class Group(NamedTuple):
+    """An organisation, or None for agents of no organisation, with its agents' records and their sums."""
+
+    organisation: Document | None
+    records: list[Document]
+    totals: Document
+
+
+def read(query: dict[str, str], agent_ids: Sequence[str] | None, cursor: str | None) -> Document:
+    """Return up to 20 records, `{data, nextCursor?, countedUntil?}`, of these agents or else of all agents.
+
+    This costs two requests per agent. Raise InvalidPeriod.
+    """
+    since, until = periods.bounds(query["from"], query["to"])
+    return _explained(lambda: _read(since, until, agent_ids, cursor))
+
+
+def read_before(query: dict[str, str], agent_ids: Sequence[str] | None, cursor: str | None) -> Document | None:
+    """Return the totals of the same agents in the equally long period before, `{days, totals}`.
+
+    Return None if the period or the one before is invalid or has no beginning.
+    """
+    try:
+        since, until = periods.bounds(query["from"], query["to"])
+        if since is None or until is None:
+            return None
+        page = _read(2 * since - until, since, agent_ids, cursor)
+    except (errors.Invalid, periods.InvalidPeriod):
+        return None
+    return {"days": (until - since) // _DAY_SECONDS, "totals": _totals(page["data"])}
+
+
+def by_organisation(records: Sequence[Document], organisations: Sequence[Document]) -> list[Group]:
+    """Return the records by organisation, in the order of the organisations. The last group has no organisation.
+
+    An agent of several organisations is in each of their groups.
+    """
+    groups, grouped = [], set()
+    for organisation in organisations:
+        agent_ids = {*(organisation.get("widgetIDs") or ())}
+        own = [record for record in records if record.get("agentId") in agent_ids]
+        grouped |= agent_ids
+        groups.append(Group(organisation, own, _totals(own)))
+    rest = [record for record in records if record.get("agentId") not in grouped]
+    return [group for group in (*groups, Group(None, rest, _totals(rest))) if group.records]
+
+
+def _read(since: int | None, until: int | None, agent_ids: Sequence[str] | None, cursor: str | None) -> Document:
+    if agent_ids is None:
+        page: Document = calls.get(_WORKSPACE, {"from": since, "to": until, "cursor": cursor})
+        return page
+    start = int(cursor) if cursor and cursor.isascii() and cursor.isdecimal() and len(cursor) < 5 else 0
+    bounds = {name: value for name, value in (("from", since), ("to", until)) if value is not None}
+    records: list[Any] = []
+    for agent_id in agent_ids[start : start + _PAGE_SIZE]:
+        with suppress(errors.NotFound):  # an organisation may list an agent that has been deleted
+            records.append(calls.send("POST", _AGENT, {"range": bounds}, agent_id=agent_id))
+    following = {"nextCursor": str(start + _PAGE_SIZE)} if len(agent_ids) > start + _PAGE_SIZE else {}
+    counted = {"countedUntil": records[-1]["countedUntil"]} if records else {}
+    return {"data": [record["data"] for record in records], **following, **counted}
+
+
+def _explained(read_page: Callable[[], Document]) -> Document:
+    try:
+        return read_page()
+    except errors.Invalid as error:
+        raise periods.InvalidPeriod("from") from error
+
+
+def _totals(records: Sequence[Document]) -> Document:
+    return {name: sum(record["totals"][name] for record in records) for name in COUNTS}
