@@ -62,10 +62,9 @@ def save_password(session: Session) -> Response:
 
     Only administrators can change their email. A wrong current password counts as a failed sign-in.
     """
-    sent, client = guard.form(), clients.read(session.workspace_id, _client_id(session))
+    sent = guard.form()
     try:
-        change = _sign_in_change(session, client, sent)
-        _change_sign_in(session, client, change)
+        change = _change_sign_in(session, sent)
     except errors.ApiError as error:
         return _page(session, error, {_EMAIL: sent.get(_EMAIL, "")})
     issued = sessions.restart(session, change.get(_PASSWORD) or sent.get(_CURRENT, ""))
@@ -114,13 +113,15 @@ def _sign_in_change(session: Session, client: clients.ClientRow, sent: dict[str,
     return {**change, _PASSWORD: password} if password or not change else change
 
 
-def _change_sign_in(session: Session, client: clients.ClientRow, change: Document) -> None:
-    """Raise a form error, and PreconditionFailed if the client has changed since it was read."""
-    tag = f'"{client.version_tag}"'
+def _change_sign_in(session: Session, sent: dict[str, str]) -> Document:
+    """Return the stored change. Raise the same errors, and PreconditionFailed if the client has changed meanwhile."""
+    client = clients.read(session.workspace_id, _client_id(session))
+    change, tag = _sign_in_change(session, client, sent), f'"{client.version_tag}"'
     try:
         commit_now(lambda: calls.send("POST", _CLIENT, change, tag, client_id=client.client_id))
     except clients.EmailTaken:
         raise guard.form_error(session, _EMAIL, clients.EmailTaken) from None
+    return change
 
 
 def _client_id(session: Session) -> str:

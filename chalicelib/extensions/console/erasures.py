@@ -14,7 +14,7 @@ from chalicelib.storage import Document
 
 _LIST, _PATH = "/v3/erasures", "/v3/erasures/{erasure_id}"
 _PAGE_SIZE = 20
-_FIELDS = ("userID", "email", "phone")
+_FIELDS, _REFERENCE = ("userID", "email", "phone"), "reference"
 _REFRESH_SECONDS = 10  # how often the page of a running erasure reloads
 
 
@@ -44,16 +44,13 @@ def create_erasure(session: Session) -> Response:
     """Preview an erasure. If the form confirms the preview, start the erasure, once per form, and show its page."""
     rights.require_operator(session)
     sent = guard.form()
-    person = {name: text for name in _FIELDS if (text := sent.get(name, "").strip())}
-    reference = {"reference": text} if (text := sent.get("reference", "").strip()) else {}
+    filled = {name: text for name in (*_FIELDS, _REFERENCE) if (text := sent.get(name, "").strip())}
+    if sent.get("action") != "erase" and _person(filled):
+        return _form(session, filled)
     try:
-        if not person:
-            raise guard.form_error(session, "userID.erasure")
-        if sent.get("action") != "erase":
-            return _form(session, person)
-        erasure = calls.send_once(sent.get("form_id"), _LIST, {"erasure": {**person, **reference}})["data"]
+        erasure = _start(session, filled, sent.get("form_id"))
     except errors.ApiError as error:
-        return _form(session, person, error, reference)
+        return _form(session, filled, error)
     return pages.redirect(f"/{session.workspace_id}/settings/erasures/{erasure['id']}")
 
 
@@ -84,21 +81,29 @@ def _read(erasure_id: str) -> Document:
     return erasure
 
 
-def _form(
-    session: Session,
-    values: dict[str, str],
-    error: errors.ApiError | None = None,
-    reference: dict[str, str] | None = None,
-) -> Response:
+def _person(values: dict[str, str]) -> dict[str, str]:
+    return {name: values[name] for name in _FIELDS if name in values}
+
+
+def _start(session: Session, filled: dict[str, str], form_id: str | None) -> Document:
+    """Return the new erasure. Raise a form error if no field identifies a person."""
+    if not _person(filled):
+        raise guard.form_error(session, "userID.erasure")
+    erasure: Document = calls.send_once(form_id, _LIST, {"erasure": filled})["data"]
+    return erasure
+
+
+def _form(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
+    person = _person(values)
     page = calls.get(_LIST, {"limit": _PAGE_SIZE, "cursor": current_request.query_value("cursor")})
     return guard.form_page(
         session,
         "new_erasure.html",
         "/settings",
         error,
-        values={**dict.fromkeys((*_FIELDS, "reference"), ""), **values, **(reference or {})},
-        preview=erasure_preview.read(session, values) if values else None,
-        person=values,
+        values={**dict.fromkeys((*_FIELDS, _REFERENCE), ""), **values},
+        preview=erasure_preview.read(session, person) if person else None,
+        person=person,
         erasures=page["data"],
         following=page.get("nextCursor"),
     )
