@@ -283,7 +283,7 @@ def _page(
         "/agents",
         error,
         conflicts,
-        agent_id=page.agent_id,
+        agent=calls.get("/v3/agents/{agent_id}", agent_id=page.agent_id)["data"],
         tool=page.tool,
         tag=page.tag,
         values=values,

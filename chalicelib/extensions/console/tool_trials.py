@@ -41,7 +41,7 @@ def _page(
         "tool.html",
         "/agents",
         error.STATUS_CODE if error else 200,
-        agent_id=tool["agentId"],
+        agent=calls.get("/v3/agents/{agent_id}", agent_id=tool["agentId"])["data"],
         tool={**tool, **form_members(tool)},
         sent=sent,
         tested=tested,

@@ -83,6 +83,7 @@ def test_usage_of_an_organisation_continues_after_20_agents(operator: Browser, w
         assert workspace_api.post(f"/v2/agents/{agent}", {"title": agent}).status == 200
     assert workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": agents}).status == 200
     first = operator.open("/settings/usage?org=acme").text
+    assert rows(first)[0][0] == "Acme Total of this page"
     (more,) = re.findall(r'href="[^"]*/settings/usage(\?[^"]*cursor=20)"', first)
     assert "a20" not in str(rows(first)) and "a20" in str(
         rows(operator.open(f"/settings/usage{html.unescape(more)}").text)

@@ -276,6 +276,7 @@ def test_texts_for_screen_readers_stay_out_of_sight_in_the_third_column(person: 
 
 
 def test_a_typed_password_can_be_shown_and_hidden(stranger: Person) -> None:
+    stranger.driver.delete_all_cookies()
     stranger.open()
     button = stranger.find("#password + .show")
     assert button.accessible_name == "Show: Password"
