@@ -86,8 +86,8 @@ def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document
     return storage.split_key(row.conversation), storage.unseal(row, "received")
 
 
-def read_transfers(row: ConversationRow) -> list[Document]:
-    """Return the last 20 transfers, oldest first: `{at, old, new, to, author}`, with states and Unix milliseconds."""
+def read_transfers(row: ConversationRow) -> list[list[Any]]:
+    """Return the last 20 transfers, oldest first: Unix milliseconds, state, assignee, author's kind and name."""
     return storage.unseal(row, "transfers")["transfers"] if row.transfers else []
 
 
@@ -251,7 +251,7 @@ def _transfer(row: ConversationRow, before: Document, after: Document) -> Docume
         {name: (metadata.get(name) or "")[:_MAX_LABEL] or None for name in _TRANSFERRED} for metadata in (before, after)
     )
     author, (state, assignee) = storage.current_author(), _TRANSFERRED
-    kept = {"at": clock.milliseconds(), "old": old[state], "new": new[state], "to": new[assignee], "author": author}
+    kept = [clock.milliseconds(), new[state], new[assignee], *storage.split_author(author or "##")[::2]]
     row.transfers = storage.seal(row, "transfers", {"transfers": [*read_transfers(row), kept][-_MAX_TRANSFERS:]})
     return {"transfer": {"before": old, "after": new, "changed": changed, "author": author}}
 

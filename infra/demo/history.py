@@ -111,17 +111,15 @@ def _conversation_row(workspace_id: str, visit: Visit, talk: Talk) -> conversati
     return conversations.restore(row, stored)
 
 
-def _transfers(talk: Talk) -> Iterator[dict[str, Any]]:
+def _transfers(talk: Talk) -> Iterator[list[Any]]:
     """Yield the request for a person, the takeover and the end, in the format of `conversations.read_transfers`."""
     steps: list[tuple[int, str, str | None]] = [(talk.handoff_at, "requested_chat", None)] if talk.handoff_at else []
     if talk.writer:
         steps.append((talk.lines[-1][0], "human-chatting", talk.assigned))
     if talk.state == "ended_chat":
         steps.append((talk.end, talk.state, talk.assigned))
-    before = None
     for second, reached, person in steps:
-        yield {"at": second * 1_000, "old": before, "new": reached, "to": person, "author": None}
-        before = reached
+        yield [second * 1_000, reached, person, "", ""]
 
 
 def _turns(talk: Talk) -> list[dict[str, Any]]:

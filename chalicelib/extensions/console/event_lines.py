@@ -4,20 +4,34 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from chalicelib import ids, storage
+from chalicelib import ids
 from chalicelib.conversations import store
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.credentials import tokens
 from chalicelib.extensions.console import private_notes
 from chalicelib.extensions.console.bubbles import Bubble
 from chalicelib.extensions.console.template_filters import truncate
-from chalicelib.storage import Document
 
 if TYPE_CHECKING:
     from chalicelib.extensions.console.rendering import Texts
 
 _AI, _ENDED = "ai-chatting", "ended_chat"
 _MAX_NAME = 100  # the maximum length of a state that has no text
+
+
+class Transfer(NamedTuple):
+    """A change of a conversation's state or assignee: its Unix milliseconds, the new state, and the assignee.
+
+    The author's credential has a `kind` and a name (`storage.split_author`). These are empty without an author. `old`
+    is the state before, or None for the first stored transfer.
+    """
+
+    at: int
+    new: str | None
+    to: str | None
+    kind: str
+    name: str
+    old: str | None
 
 
 class EventLine(NamedTuple):
@@ -37,6 +51,13 @@ class EventLine(NamedTuple):
     def time(self) -> int:
         """The time in Unix seconds."""
         return self.at // 1000
+
+
+def transfers_of(row: ConversationRow) -> list[Transfer]:
+    """Return a conversation's last 20 transfers, oldest first."""
+    stored = store.read_transfers(row)
+    olds = [None, *(state for _, state, *_ in stored)]
+    return [Transfer._make([*values, old]) for values, old in zip(stored, olds, strict=False)]
 
 
 def of_conversation(row: ConversationRow, notes: str, t: "Texts", names: Mapping[str, str]) -> list[EventLine]:
@@ -71,12 +92,11 @@ def by_position(
 
 
 def _transfer_lines(row: ConversationRow, t: "Texts", names: Mapping[str, str]) -> Iterator[EventLine]:
-    transfers = store.read_transfers(row)
+    transfers = transfers_of(row)
     for transfer in transfers:
-        text, at = _text(transfer, t, names), transfer["at"]
-        if text:
-            is_takeover = transfer["new"] == store.WITH_PERSON
-            yield EventLine(f"at{at}", at, text, comes_first=is_takeover)
+        if text := _text(transfer, t, names):
+            is_takeover = transfer.new == store.WITH_PERSON
+            yield EventLine(f"at{transfer.at}", transfer.at, text, comes_first=is_takeover)
     if transfers:
         return
     # Rows of version 1.1.0 and earlier contain only these times.
@@ -90,9 +110,9 @@ def _old_line(state: str, at: int, t: "Texts") -> EventLine:
     return EventLine(f"at{at}", at, t.named("state", state))
 
 
-def _text(transfer: Document, t: "Texts", names: Mapping[str, str]) -> str:
+def _text(transfer: Transfer, t: "Texts", names: Mapping[str, str]) -> str:
     """Return a transfer's text in the person's language, or an empty string for the state of a new conversation."""
-    old, new, to, by = transfer["old"], transfer["new"], transfer["to"], _author(transfer, names)
+    old, new, to, by = transfer.old, transfer.new, transfer.to, _author(transfer, names)
     assignee = names.get(to or "", "")
     if new == old or (new == store.WITH_PERSON and assignee and by and by != assignee):
         if to and by != assignee:
@@ -110,9 +130,6 @@ def _by(text: str, name: str, t: "Texts") -> str:
     return t("event.by", event=text, name=name) if name else text
 
 
-def _author(transfer: Document, names: Mapping[str, str]) -> str:
+def _author(transfer: Transfer, names: Mapping[str, str]) -> str:
     """Return the name of the person who caused a transfer in the console, or an empty string."""
-    if not transfer["author"]:
-        return ""
-    kind, _, name = storage.split_author(transfer["author"])
-    return names.get(name, "") if kind == tokens.SESSION else ""
+    return names.get(transfer.name, "") if transfer.kind == tokens.SESSION else ""

@@ -90,7 +90,7 @@ def _new_events(session: Session, row: ConversationRow, messages: list[Bubble]) 
     if not (value.isascii() and value.isdecimal() and len(value) <= _MAX_DIGITS):
         return {"events": {}, "since": ""}
     since, notes = int(value), store.read_metadata(row).get("notes") or ""
-    has_transfer = any(transfer["at"] > since for transfer in store.read_transfers(row))
+    has_transfer = any(transfer.at > since for transfer in event_lines.transfers_of(row))
     names = dict(list_colleagues(session)[0]) if has_transfer else {}
     events = event_lines.of_conversation(row, notes, guard.texts(session), names)
     new, newest = event_lines.after(events, since), max(since, *(event.at for event in events), 0)

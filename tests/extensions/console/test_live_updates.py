@@ -17,7 +17,8 @@ def test_news_contain_the_parts_that_follow_the_metadata(signed_in: Browser, wor
     assert workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": changes}).status == 200
     news = signed_in.open(path).text
     assert re.findall('data-part="([a-z]+)"', news) == ["state", "unassigned", "actions", "voice", "tags", "notes"]
-    assert 'value="refund"' in news and "has ended" in news and "Take over" in news and 'value="end"' not in news
+    assert 'value="refund"' in news and "Ended. A reply reopens it." in news
+    assert "Take over" in news and 'value="end"' not in news
 
 
 def test_the_live_address_shows_what_is_new_and_otherwise_nothing(signed_in: Browser, workspace_api: Api) -> None:
