@@ -119,7 +119,7 @@ def _text(transfer: Transfer, t: "Texts", names: Mapping[str, str]) -> str:
             return _by(t("event.assigned", name=assignee or t("event.person")), by, t)
         return t("event.took", name=assignee) if to else _by(t("event.unassigned"), by, t)
     if new == store.WITH_PERSON:
-        return t("event.took", name=assignee or by) if assignee or by else t("event.somebody")
+        return t("event.took", name=assignee or by) if assignee or by else t("event.person_took")
     if new == _AI:
         return "" if old is None else _by(t("event.reopened" if old == _ENDED else "event.back"), by, t)
     text = truncate(t.named("state", new or ""), _MAX_NAME)
