@@ -1,5 +1,6 @@
 """The records on the usage page: agents' counts in a period, of the workspace or of one organisation's agents."""
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -12,6 +13,9 @@ COUNTS = ("conversations", "messages", "interactions", "deliveries", "leads")
 _WORKSPACE, _AGENT = "/v3/usage", "/v3/agents/{agent_id}/usage"
 _PAGE_SIZE = 20
 _DAY_SECONDS = 24 * 60 * 60
+# The paths of an invalid period in the rules of both operations.
+_PERIOD = ("from", "to", "range.from", "range.to")
+_PLACE = re.compile("[0-9]{1,4}")  # a cursor in an organisation's list of agents
 
 
 class Group(NamedTuple):
@@ -40,8 +44,8 @@ def read_before(query: dict[str, str], agent_ids: Sequence[str] | None, cursor: 
         since, until = periods.bounds(query["from"], query["to"])
         if since is None or until is None:
             return None
-        page = _read(2 * since - until, since, agent_ids, cursor)
-    except (errors.Invalid, periods.InvalidPeriod):
+        page = _explained(lambda: _read(2 * since - until, since, agent_ids, cursor))
+    except periods.InvalidPeriod:
         return None
     return {"days": (until - since) // _DAY_SECONDS, "totals": _totals(page["data"])}
 
@@ -65,7 +69,7 @@ def _read(since: int | None, until: int | None, agent_ids: Sequence[str] | None,
     if agent_ids is None:
         page: Document = calls.get(_WORKSPACE, {"from": since, "to": until, "cursor": cursor})
         return page
-    start = int(cursor) if cursor and cursor.isascii() and cursor.isdecimal() and len(cursor) < 5 else 0
+    start = _place(cursor)
     bounds = {name: value for name, value in (("from", since), ("to", until)) if value is not None}
     records: list[Any] = []
     for agent_id in agent_ids[start : start + _PAGE_SIZE]:
@@ -76,11 +80,20 @@ def _read(since: int | None, until: int | None, agent_ids: Sequence[str] | None,
     return {"data": [record["data"] for record in records], **following, **counted}
 
 
+def _place(cursor: str | None) -> int:
+    if cursor and not _PLACE.fullmatch(cursor):
+        raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response")
+    return int(cursor or 0)
+
+
 def _explained(read_page: Callable[[], Document]) -> Document:
+    """Return the page. Raise InvalidPeriod instead of an Invalid that is about the period."""
     try:
         return read_page()
     except errors.Invalid as error:
-        raise periods.InvalidPeriod("from") from error
+        if any(issue["path"] in _PERIOD for issue in error.issues):
+            raise periods.InvalidPeriod("from") from error
+        raise
 
 
 def _totals(records: Sequence[Document]) -> Document:

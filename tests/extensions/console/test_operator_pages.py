@@ -88,7 +88,13 @@ def test_usage_of_an_organisation_continues_after_20_agents(operator: Browser, w
     assert "a20" not in str(rows(first)) and "a20" in str(
         rows(operator.open(f"/settings/usage{html.unescape(more)}").text)
     )
-    assert operator.open("/settings/usage?org=acme&cursor=x").status == 200
+
+
+@pytest.mark.parametrize("query", ["?cursor=%20", "?cursor=%3F", "?org=acme&cursor=x"])
+def test_an_invalid_cursor_is_not_an_invalid_period(query: str, operator: Browser) -> None:
+    page = operator.open(f"/settings/usage{query}")
+    assert (page.status, "wrong-from" in page.text) == (400, False)
+    assert "cursor must be the nextCursor of an earlier response." in page.text
 
 
 def test_usage_covers_this_month_and_offers_other_periods(operator: Browser, stop_clock: StopClock) -> None:
