@@ -16,17 +16,17 @@ for (const field of (storage && form?.querySelectorAll("textarea")) ?? []) {
   field.value ||= storage.getItem(key) ?? "";
   keep();
   field.addEventListener("input", keep);
-  // Without the text, the server redirects after an action, so that a reload does not repeat the action.
+  // Without the text, the server redirects after an action, so that a reload repeats nothing.
   form.addEventListener("submit", ({ submitter }) => {
     field.disabled = !field.parentElement.contains(submitter) && storage.getItem(key) === field.value;
     setTimeout(() => { field.disabled = false; }); // the form's data has been collected
   });
 }
 
-const clear = () => {
+addEventListener("submit", ({ target }) => {
+  if (!target.matches("[action$='/sign-out']")) return;
   for (const key of Object.keys(storage ?? {})) if (key.startsWith(PREFIX)) storage.removeItem(key);
-};
-for (const signOut of document.querySelectorAll("form[action$='/sign-out']")) signOut.addEventListener("submit", clear);
+});
 
 // A reload must not confirm an action again.
 const address = new URL(location);

@@ -13,7 +13,7 @@ const isLive = document.querySelector("[data-live]"); // `live.js` shows its own
 let version = list?.dataset.version ?? count.textContent;
 let active = Date.now(), failures = 0, wake = () => {};
 
-// Parses HTML without running scripts. There is no document if nothing has changed.
+// Parses HTML without scripts. There is no document if nothing has changed.
 const load = () => new Promise((done, fail) => {
   const request = new XMLHttpRequest();
   address.searchParams.set("version", version);

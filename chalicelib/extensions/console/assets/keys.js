@@ -1,4 +1,4 @@
-// Keyboard shortcuts for the conversations: j, k, n, e, /, Esc and ?.
+// Shortcuts for conversations.
 const help = document.querySelector("#keys"), search = document.querySelector("#q");
 
 // Begins at the open conversation.
@@ -7,11 +7,17 @@ const move = (step) => {
   const current = rows.find((row) => row === document.activeElement) ?? rows.find((row) => row.ariaCurrent);
   (rows[rows.indexOf(current) + step] ?? current ?? rows[0])?.focus();
 };
+// The list's menu is hidden until a row is chosen.
 const end = () => {
-  const button = document.querySelector(".menu button");
-  if (!button) return;
-  button.closest("details").open = true;
-  button.focus();
+  const menu = document.querySelector(".menu");
+  if (!menu) return;
+  if (!menu.checkVisibility()) {
+    const box = document.activeElement.closest("li")?.querySelector(".pick input");
+    if (!box) return move(1);
+    box.click();
+  }
+  menu.open = true;
+  menu.querySelector("button").focus();
 };
 const shortcuts = {
   j: () => move(1),
@@ -22,7 +28,7 @@ const shortcuts = {
   "?": () => help.showModal(),
 };
 document.onkeydown = (event) => {
-  const isField = event.target.closest?.("input, textarea, select, dialog, [contenteditable]");
+  const isField = event.target.closest?.("input:not([type=checkbox]), textarea, select, dialog, [contenteditable]");
   if (event.key === "Escape" && isField?.matches("textarea")) isField.blur();
   if (isField || event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(shortcuts, event.key)) return;
   event.preventDefault();

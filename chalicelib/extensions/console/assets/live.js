@@ -1,8 +1,7 @@
 // Updates an open conversation from the address in `data-live`, and sends replies there.
 const rules = { createHTML: (text) => text }, policy = window.trustedTypes?.createPolicy("cams", rules) ?? rules;
 const live = document.querySelector("[data-live]"), DAY = 86400; // seconds
-const scroll = live.parentElement, to = document.querySelector("#to");
-const form = document.querySelector("#reply"), text = form.elements.text;
+const scroll = live.parentElement, form = document.querySelector("#reply"), { text, to, mid } = form.elements;
 const shown = {}; // the HTML of each part as the server sent it
 for (const { dataset, innerHTML } of document.querySelectorAll("[data-part]")) shown[dataset.part] = innerHTML;
 const { live: address, ...position } = live.dataset; // the position is what this page shows
@@ -21,16 +20,15 @@ const pull = async () => {
   if (answer.status === 200) show(await answer.text(), isReply);
   if (answer.ok) return "";
   if (!isReply) return "gone";
-  lock(false); // the browser sends the form instead, and shows the page that explains the error
+  lock(false); // the browser sends the form instead, and shows the error
   isEnded = true;
   form.requestSubmit(form.querySelector("[value=reply]"));
   return "";
 };
 
 const show = (html, isReply) => {
-  const template = document.createElement("template");
-  template.innerHTML = policy.createHTML(html);
-  const news = template.content.firstElementChild, turns = news.firstElementChild, { dataset } = news;
+  const { body } = new DOMParser().parseFromString(policy.createHTML(html), "text/html");
+  const news = body.firstElementChild, turns = news.firstElementChild, { dataset } = news;
   const { after, version, since } = dataset;
   keepInPlace(() => {
     live.querySelector(".empty")?.remove();
@@ -44,7 +42,7 @@ const show = (html, isReply) => {
     lock(false);
     text.value = "";
     text.dispatchEvent(new Event("input", { bubbles: true }));
-    form.elements.mid.value = dataset.mid;
+    mid.value = dataset.mid;
   }
   for (const field of document.querySelectorAll("[name=form]")) field.value = dataset.form; // after a new sign-in
   active = Date.now();
@@ -53,7 +51,7 @@ const show = (html, isReply) => {
 const find = (turn) => live.querySelector(`[data-mark="${turn.dataset.mark}"]`);
 
 const showAssignee = (assigned) => {
-  const option = [...(to?.options ?? [])].find(({ value }) => value === assigned);
+  const option = [...to.options].find(({ value }) => value === assigned);
   if (option) option.selected = true;
   document.querySelector("#assignee").textContent = (assigned && option?.text) || "";
 };

@@ -129,6 +129,28 @@ def test_keys_move_through_the_list_and_do_nothing_in_a_field(person: Person, ru
     person.wait_until(lambda: person.find("html") != page and person.driver.current_url == following)
 
 
+def test_the_key_e_ends_the_focused_row_if_no_row_is_chosen(person: Person, run: Run) -> None:
+    converse(run, "ends", {"userName": "Nora Ends", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    person.open("/convos?agent=support&sort=newest")
+    name = person.find(".inbox strong").text
+    person.find("body").send_keys("e")  # focuses the first row, as the key j does
+    assert not person.find(".bar").is_displayed()
+    person.driver.switch_to.active_element.send_keys("e")
+    assert (person.read(".bar output"), person.read(".bar [open] button", "value")) == ("1", "end")
+    person.leave(person.driver.switch_to.active_element)
+    person.sees("Conversations ended: 1")
+    assert name == "Nora Ends"
+    assert ask(run, "GET", "/v3/agents/support/convos/ends")["data"]["state"] == "ended_chat"
+
+
+def test_the_keys_work_after_a_click_on_a_box(person: Person) -> None:
+    person.open("/convos")
+    box = person.find(".pick input")
+    box.click()
+    box.send_keys("e")
+    assert person.driver.switch_to.active_element.get_attribute("value") == "end"
+
+
 def test_the_next_conversation_is_offered_as_long_as_it_waits(person: Person, run: Run) -> None:
     converse(run, "next", {"userName": "Nora Next", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
     person.open(LIVE)
