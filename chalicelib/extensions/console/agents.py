@@ -14,6 +14,7 @@ from chalicelib.http.lazy_module import LazyModule
 from chalicelib.storage import Document
 
 _counts = LazyModule("chalicelib.extensions.console.agent_counts")
+_facts = LazyModule("chalicelib.extensions.console.agent_facts")
 _PATH = "/v3/agents/{agent_id}"
 _PAGE_SIZE = 50
 # The maximum length of a language code as the name of an option, in characters.
@@ -28,8 +29,10 @@ def list_agents(session: Session) -> Response:
     """List the agents in the person's organisation. Operators list or search the workspace's agents."""
     query = {name: current_request.query_value(name) for name in ("q", "starred", "page", "cursor")}
     agents, position = _list(session, query)
+    agent_ids = [agent["ID"] for agent in agents]
     values: Document = {"agents": agents, "query": query, "saved": current_request.query_value("saved")}
-    values["counts"] = _counts.read(session, [agent["ID"] for agent in agents]) if extensions.has("reports") else {}
+    values["counts"] = _counts.read(session, agent_ids) if extensions.has("reports") else {}
+    values["facts"] = _facts.read(session, agent_ids)
     values["following"] = query_string({**query, **position}) if position else None
     return guard.page(session, "agents.html", "/agents", **values)
 

@@ -29,11 +29,13 @@ ANY = Filters(None, None, {}, None, None, 0, "")
 class Inbox(NamedTuple):
     """The waiting conversations and the person's own, the longest wait first, and the number of each.
 
-    A count is a text: above 99 it is `99+`. If only a part of the inbox was counted, `+` follows the number.
+    A count is a text: above 99 it is `99+`. If only a part of the inbox was counted (`has_more`), `+` follows the
+    number.
     """
 
     conversations: dict[str, list[Document]]
     counts: dict[str, str]
+    has_more: bool
 
 
 def read(session: Session, conditions: Filters = ANY, agent_id: str | None = None) -> Inbox:
@@ -53,7 +55,7 @@ def read(session: Session, conditions: Filters = ANY, agent_id: str | None = Non
                 if agent_id in (None, record["agentId"]) and conditions.match(row, record):
                     conversations[tab].append(record)
     conversations["mine"].sort(key=lambda record: record.get("state") != WAITING)
-    return Inbox(conversations, {tab: count_text(count, has_more) for tab, count in counts.items()})
+    return Inbox(conversations, {tab: count_text(count, has_more) for tab, count in counts.items()}, has_more)
 
 
 def is_long_wait(record: Document) -> bool:

@@ -4,23 +4,23 @@ const format = (style, of = language) => new Intl.DateTimeFormat(of, { ...datase
 const hours = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }, days = { day: "numeric", month: "short" };
 const date = format(days), weekday = format({ weekday: "long", ...days });
 const exact = format({ dateStyle: "full", timeStyle: "long" });
-const relative = (style) => new Intl.RelativeTimeFormat(language, { numeric: "auto", style });
-const near = relative("long"), recent = relative("short");
+const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
 const iso = format({}, "sv");
 // Today and yesterday have names. A day of another year has its year.
 const day = (time) => {
   const today = iso(Date.now()), on = iso(time), age = (new Date(today) - new Date(on)) / 864e5;
-  if ([0, 1].includes(age)) return near.format(-age, "day").replace(/^./, (letter) => letter.toUpperCase());
+  if ([0, 1].includes(age)) return relative.format(-age, "day").replace(/^./, (letter) => letter.toUpperCase());
   const year = on.slice(0, 4);
   return weekday(time) + (today.startsWith(year) ? "" : ` ${year}`);
 };
 
-// An age, such as 5 minutes ago. It is a date after a week.
-const UNITS = { second: 60, minute: 60, hour: 24, day: 7 };
+// An age, such as 5 minutes ago, or the text for the first minute. It is a date after a week.
+const UNITS = { minute: 60, hour: 24, day: 7 };
 const ago = (time) => {
-  let age = Math.max(0, (Date.now() - time) / 1000);
+  let age = (Date.now() - time) / 6e4;
+  if (age < 1) return dataset.now;
   for (const [unit, limit] of Object.entries(UNITS)) {
-    if (age < limit) return recent.format(-Math.floor(age), unit);
+    if (age < limit) return relative.format(-Math.floor(age), unit);
     age /= limit;
   }
   return date(time);

@@ -1,0 +1,90 @@
+"""The facts in the list of agents: their organisations, waiting conversations and last changes."""
+
+import re
+
+import pytest
+
+from chalicelib.extensions.console import agent_facts
+from tests.api import Api
+from tests.capacity import metered
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.test_agents import filled
+
+AGENT = "/agents/support"
+
+
+def facts(browser: Browser) -> dict[str, tuple[list[str], str]]:
+    """Return the facts and the last change of each agent in the list, by title."""
+    cards = browser.open("/agents").text.split('<li class="card')[1:]
+    return {text(card, "h2")[0]: (text(card.partition('class="of"')[2], "li"), change(card)) for card in cards}
+
+
+def text(page: str, tag: str) -> list[str]:
+    """Return the texts of all elements with this tag."""
+    found = re.findall(f"<{tag}[^>]*>(.*?)</{tag}>", page, re.DOTALL)
+    return [" ".join(re.sub("<[^>]+>", " ", one).split()) for one in found]
+
+
+def change(card: str) -> str:
+    """Return the words before the time of an agent's last change."""
+    return card.partition('class="changed">')[2].partition("<time")[0].strip()
+
+
+def wait(api: Api, agent_id: str, *conversations: str, state: str = "requested_chat") -> None:
+    """Make conversations of an agent wait for a person."""
+    for one in conversations:
+        assert api.post(f"/agents/{agent_id}/interact/{one}/state", {"metadata": {"state": state}}).status == 200
+
+
+def test_a_client_sees_the_waiting_conversations_of_their_agents(signed_in: Browser, workspace_api: Api) -> None:
+    assert facts(signed_in) == {"Support": (["None waiting"], "Changed by first key,")}
+    wait(workspace_api, "support", "ann", "ben")
+    wait(workspace_api, "support", "cleo", state="ended_chat")
+    wait(workspace_api, "other", "dan")
+    assert facts(signed_in)["Support"][0] == ["2 waiting : Support"]
+    page = signed_in.open("/agents").text
+    assert "<title>(2) Agents</title>" in page
+    address = re.search(r'href="[^"]*(/convos\?tab=waiting&amp;agent=support)"', page)
+    assert address
+    listed = signed_in.open(address[1].replace("&amp;", "&")).text
+    assert {*re.findall("/convos/support/([a-z]+)", listed)} == {"ann", "ben"}
+
+
+def test_the_last_change_has_its_authors_name(signed_in: Browser, operator: Browser, workspace_api: Api) -> None:
+    page = signed_in.open(AGENT)
+    assert signed_in.submit(page, AGENT, {**filled(page), "description": "Typed"}).status == 200
+    assert facts(signed_in)["Support"][1] == facts(operator)["Support"][1] == "Changed by Bo de Vries,"
+
+
+def test_an_operator_sees_the_organisations_of_agents(
+    operator: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert {title: one for title, (one, _) in facts(operator).items()} == {
+        "Other": ["None waiting", "No organisation"],
+        "Support": ["None waiting", "Acme Travel"],
+    }
+    for number in range(4):
+        workspace_api.post(f"/v2/orgs/b{number}", {"name": f"Beta {number}", "widgetIDs": ["other"]})
+    assert facts(operator)["Other"][0] == ["None waiting", "Beta 0", "Beta 1", "Beta 2", "+1"]
+    monkeypatch.setattr(agent_facts, "_MAX_ORGANISATIONS", 1)
+    assert facts(operator)["Other"][0] == ["None waiting"]
+
+
+def test_people_without_the_inbox_see_no_counts(signed_in: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/agents"]})
+    signed_in.start_session(email="bo@acme.test", password=PASSWORD)
+    assert facts(signed_in)["Support"][0] == []
+
+
+def test_the_facts_cost_the_same_for_13_agents_and_for_40(operator: Browser, workspace_api: Api) -> None:
+    """Up to 12 agents, a list with the reports extension also has the numbers of each agent."""
+    operator.open("/agents")  # caches the session
+    for number in (11, 38):
+        for one in range(number):
+            workspace_api.post(f"/v2/agents/a{one}", {"title": f"Agent {one}"})
+        with metered() as searched:
+            workspace_api.get("/v3/agents/search?limit=50")
+        with metered() as meter:
+            assert len(facts(operator)) == number + 2
+        assert meter.requests.total() - searched.requests.total() == 3
