@@ -62,9 +62,9 @@ def _remembered_zone(session: Session, values: Document) -> dict[str, str]:
 
 
 def _query() -> dict[str, str]:
-    """Return the request's query parameters. Unknown figures and orders have their defaults."""
+    """Return the request's query parameters. Unknown figures and orders are omitted."""
     query = {name: current_request.query_value(name) or "" for name in _FIELDS}
-    chart = query["chart"] if query["chart"] in figures.NAMES else figures.NAMES[0]
+    chart = query["chart"] if query["chart"] in figures.NAMES else ""
     sort = query["sort"] if query["sort"] == breakdown.CHANGE else ""
     return {**query, "chart": chart, "sort": sort, "days": periods.CUSTOM if periods.has_dates() else query["days"]}
 
@@ -92,7 +92,7 @@ def _report_query(session: Session) -> Any:
 
 def _report(session: Session, titles: dict[str, str], selected: dict[str, str]) -> Document:
     """Return the template variables for a report. This costs two requests per agent, and at least one more."""
-    t, query, chart = guard.texts(session), _report_query(session), selected["chart"]
+    t, query = guard.texts(session), _report_query(session)
     period, before = query.period, query.before
     agent_ids = _agents(titles, selected["agent"])
     recent = _read_recent(session, agent_ids, query)
@@ -104,6 +104,9 @@ def _report(session: Session, titles: dict[str, str], selected: dict[str, str]) 
     values = figures.for_charts(report, earlier, query.interval, period, t)
     shape = (values[name] for name in ("series", "earlier", "charted_count", "finished_count"))
     agent_id = selected["agent"] if selected["agent"] in titles else ""
+    groups = breakdown.compare(session, report, query, selected, titles) if query.by else None
+    # By default, the chart shows the breakdown's figure, because some breakdowns have no conversations.
+    chart = selected["chart"] or (groups["name"] if groups else figures.NAMES[0])
     return {
         **_dates(selected, period, t),
         **values,
@@ -114,7 +117,7 @@ def _report(session: Session, titles: dict[str, str], selected: dict[str, str]) 
         "plot": plots.plot(chart, *shape),
         "trends": plots.trends(figures.MAIN, values["series"], values["finished_count"]),
         "is_empty": not any(report["totals"].get(name) for name in figures.NAMES),
-        "breakdown": breakdown.compare(session, report, query, selected, titles) if query.by else None,
+        "breakdown": groups,
         "links": count_links.of_totals(session, period, agent_id),
         "heat": figures.heat_map(hourly_counts, period),
         "period": period,

@@ -38,7 +38,7 @@ def compare(
     """
     groups = [{**group, **{name: figures.with_rates(group[name]) for name in _PERIODS}} for group in report["groups"]]
     known = [name for name in figures.NAMES if _has(groups, name)]
-    name = selected["chart"] if selected["chart"] in known or not known else known[0]
+    name = selected["chart"] if selected["chart"] in known else [*known, selected["chart"] or figures.NAMES[0]][0]
     rows = _rows(groups, name, selected["sort"]) if known else []
     agent_id = selected["agent"] if selected["agent"] in titles else ""
     return {

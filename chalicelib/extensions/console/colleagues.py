@@ -1,10 +1,12 @@
 """The people to whom a person can assign conversations."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from chalicelib.extensions.console import calls
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name, truncate
+from chalicelib.storage import Document
 
 MAX_NAME = 60  # the maximum length of a name in the list of up to 500 people
 # The maximum number of client pages. A page contains up to 100 clients, or examines 500 clients from all organisations.
@@ -34,3 +36,9 @@ def list_colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
         if not colleague.get("disabled")
     ]
     return sorted(named, key=lambda pair: pair[1].casefold()), bool(following)
+
+
+def list_assignees(session: Session, conversations: Iterable[Document]) -> list[tuple[str, str]]:
+    """Return the ids and names of the person's colleagues, or an empty list if no conversation is assigned."""
+    is_assigned = any(conversation.get("chatAssignedTo") for conversation in conversations)
+    return list_colleagues(session)[0] if is_assigned else []

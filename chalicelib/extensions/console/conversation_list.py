@@ -259,12 +259,6 @@ def titles_beside(session: Session, listed: ConversationList) -> dict[str, str]:
     return listed.agents.titles if listed.agents else overview.titles_of(session.workspace_id, agent_ids)
 
 
-def assignees(session: Session, listed: ConversationList) -> list[tuple[str, str]]:
-    """Return the ids and names of the person's colleagues, or an empty list if no conversation is assigned."""
-    is_assigned = any(record.get("chatAssignedTo") for record in listed.page.conversations)
-    return list_colleagues(session)[0] if is_assigned else []
-
-
 def _tab(session: Session, query: Document) -> str:
     """Return the tab in the query if the person has it. Operators, who are not clients, have no conversations."""
     if query["tab"] in _tabs(session):

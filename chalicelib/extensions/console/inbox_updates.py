@@ -4,7 +4,7 @@ from typing import Any
 
 from chalice.app import Response
 
-from chalicelib.extensions.console import conversation_list, guard, inbox, pages
+from chalicelib.extensions.console import colleagues, conversation_list, guard, inbox, pages
 from chalicelib.extensions.console.conversation_list import ConversationList
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -36,7 +36,8 @@ def _list_values(session: Session, listed: ConversationList) -> Document:
         titles = conversation_list.titles_beside(session, listed)
     else:
         listed, (titles, _) = conversation_list.with_all_counted(session, listed)
-    values = {"titles": titles, "is_beside": is_beside, "colleagues": conversation_list.assignees(session, listed)}
+    people = colleagues.list_assignees(session, listed.page.conversations)
+    values = {"titles": titles, "is_beside": is_beside, "colleagues": people}
     return {**values, "chosen": set(), **conversation_list.row_values(session, listed)}
 
 

@@ -7,7 +7,7 @@ from chalice.app import Response
 
 from chalicelib import extensions
 from chalicelib.agents import store as agents
-from chalicelib.extensions.console import guard, inbox, template_filters
+from chalicelib.extensions.console import colleagues, guard, inbox, template_filters
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http.lazy_module import LazyModule
@@ -47,10 +47,15 @@ def read_overview(session: Session) -> Response:
 
 
 def _waiting(session: Session) -> Document:
-    """Return the template variables for the conversations that wait the longest, and the number of all that wait."""
+    """Return the template variables for the conversations that wait the longest, and the number of all that wait.
+
+    If one of them is assigned to a person, this also costs the request for the person's colleagues.
+    """
     waiting = inbox.read(session)
+    first = waiting.conversations["waiting"][:_MAX_WAITING]
     return {
-        "waiting": waiting.conversations["waiting"][:_MAX_WAITING],
+        "waiting": first,
+        "colleagues": dict(colleagues.list_assignees(session, first)),
         "waiting_count": waiting.counts["waiting"],
         "is_long_wait": inbox.is_long_wait,
     }

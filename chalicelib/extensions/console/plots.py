@@ -35,7 +35,7 @@ class Trend(NamedTuple):
 class Plot(NamedTuple):
     """A count's or an average's chart. Each line is the attribute `points` of an SVG element.
 
-    `unfinished` is the point of the last interval if it has not ended. The line does not lead to it, because the
+    `unfinished` is the point of the last interval if it has not ended. A dashed line leads to it, because the
     interval's count is too low for a comparison.
     `marks` are the values at the axis, the highest first. `last` is the index of the last interval that has begun.
     A line omits intervals without a value.

@@ -165,6 +165,8 @@ def test_the_breakdown_says_which_figures_it_has(browser: Browser, workspace: Ne
     for path, title in re.findall(r'href="[^"]*(/analytics[^"]*)#breakdown">([^<]*)<', hint):
         page = browser.open(html.unescape(path)).text
         assert f"<h2>{title} by country</h2>" in page and "has no values" not in page
+    page = browser.open("/analytics?by=country").text
+    assert "has no values" not in page and 'aria-label="New visitors: 5' in page
 
 
 def test_agents_are_compared(signed_in: Browser, workspace: NewWorkspace, workspace_api: Api) -> None:

@@ -91,6 +91,11 @@ def test_a_row_shows_the_agent_the_assignee_and_a_long_wait(
     assert '<li class="waits">' in page and "Over 1 hour" in page
 
 
+def test_the_overview_shows_the_assignee_of_a_waiting_conversation(signed_in: Browser, workspace_api: Api) -> None:
+    converse(workspace_api, "support", "Ann", "requested_chat", "bo")
+    assert signed_in.open("/overview").text.count('title="Assigned to Bo de Vries"') == 1
+
+
 def test_a_visitor_who_writes_again_keeps_the_place_and_the_wait(
     signed_in: Browser, workspace_api: Api, pass_time: PassTime
 ) -> None:
