@@ -1,5 +1,6 @@
 """The audit log, which lists the changes to records with their authors and changed members, and its search."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
@@ -8,7 +9,20 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import ids
-from chalicelib.extensions.console import calls, filtered_lists, guard, pages, periods, record_names, rights
+from chalicelib.credentials import tokens
+from chalicelib.extensions.console import (
+    agent_form,
+    calls,
+    change_authors,
+    filtered_lists,
+    guard,
+    pages,
+    periods,
+    record_names,
+    rights,
+    tool_form,
+    version_excerpts,
+)
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.member_names import member_name
 from chalicelib.extensions.console.rendering import Texts
@@ -21,15 +35,19 @@ _KINDS = ("agents", "tools", "clients", "orgs", "webhooks", "tokens", "keys")
 _PAGE_SIZE = 50
 # A file or a search examines up to 10 pages of 100 changes.
 _LARGE_PAGE_SIZE, _MAX_PAGES = 100, 10
-_COLUMNS = ("at", "resource", "operation", "changed", "byKind", "byId", "byName", "name")
+_COLUMNS = ("at", "resource", "operation", "changed", "byKind", "byId", "byName", "byPerson", "name")
+_UPDATE = "update"
 
 
 @signed_in("/settings")
 def list_changes(session: Session) -> Response:
-    """List the changes that match the filters and the search, newest first."""
+    """List the changes that match the filters and the search, newest first, with old and new values.
+
+    The values cost at most 10 requests, unless an agent's or tool's versions exceed 1 MB together.
+    """
     rights.require_operator(session)
     query = filtered_lists.query_from_request(_FIELDS)
-    read, limit = partial(_first_matches, session, query), _MAX_PAGES * _LARGE_PAGE_SIZE
+    read, limit = partial(_with_excerpts, session, query), _MAX_PAGES * _LARGE_PAGE_SIZE
     return filtered_lists.page(session, "audit.html", "/settings", query, read, kinds=_KINDS, most_changes=limit)
 
 
@@ -40,6 +58,19 @@ def download(session: Session) -> Response:
     matches = _pages(session, filtered_lists.query_from_request(_FIELDS), None, _LARGE_PAGE_SIZE)
     lines = (files.csv_line(_cells(one)) for one in chain.from_iterable(page["data"] for page in matches))
     return pages.download("audit-log.csv", files.MEDIA[files.CSV], files.heading(files.CSV, _COLUMNS) + "".join(lines))
+
+
+def _with_excerpts(session: Session, query: dict[str, str]) -> Document:
+    """Return a page of changes with the excerpts of their values. Raise InvalidPeriod."""
+    page, numbers = _first_matches(session, query), defaultdict(list)
+    for one in page["data"]:
+        if one["operation"] == _UPDATE and "number" in one:
+            numbers[one["resource"]].append(one["number"])
+    return {**page, "excerpts": version_excerpts.of_changes(numbers, _read_only, guard.texts(session))}
+
+
+def _read_only(kind: str) -> frozenset[str]:
+    return agent_form.read_only() if kind == "agents" else tool_form.read_only()
 
 
 def _first_matches(session: Session, query: dict[str, str]) -> Document:
@@ -57,23 +88,34 @@ def _first_matches(session: Session, query: dict[str, str]) -> Document:
 
 
 def _pages(session: Session, query: dict[str, str], cursor: str | None, limit: int) -> Iterator[Document]:
-    """Yield up to 10 pages of matching changes, with the names of their records. Raise InvalidPeriod."""
+    """Yield up to 10 pages of matching changes, with the names of their records and authors. Raise InvalidPeriod.
+
+    `author` is `by` with the name of a person who used the console. Its `known_as` is the text that the filter finds.
+    """
     text, t = query["q"].strip().casefold(), guard.texts(session)
     for _ in range(_MAX_PAGES):
         page = _read(query, cursor, limit)
         names = record_names.read(session.workspace_id, (one["resource"] for one in page["data"]))
-        changes = [{**one, "record": names.get(one["resource"])} for one in page["data"]]
+        named = change_authors.with_names(session, page["data"])
+        changes = [
+            {**one, "record": names.get(one["resource"]), "author": _author(one["by"], by["by"])}
+            for one, by in zip(page["data"], named, strict=True)
+        ]
         yield {**page, "data": [one for one in changes if not text or _contains(one, text, t)]}
         cursor = page.get("nextCursor")
         if cursor is None:
             return
 
 
+def _author(by: Document | None, named: Document | None) -> Document | None:
+    return {**named, "known_as": by["name"]} if by and named else None
+
+
 def _contains(change: Document, text: str, t: Texts) -> bool:
-    """Return whether a record's name or id, or the name of a changed member, contains a case-folded text."""
-    name = change["record"].name if change["record"] else ""
+    """Return whether a record's name or id, an author, or a changed member's name contains a case-folded text."""
+    names = (change["record"].name if change["record"] else "", (change["author"] or {}).get("name") or "")
     labels = [member_name(path, t).label for path in change["changed"]]
-    return any(text in one.casefold() for one in (name, change["resource"], *change["changed"], *labels))
+    return any(text in one.casefold() for one in (*names, change["resource"], *change["changed"], *labels))
 
 
 def _read(query: dict[str, str], cursor: str | None, limit: int) -> Document:
@@ -89,8 +131,9 @@ def _read(query: dict[str, str], cursor: str | None, limit: int) -> Document:
 
 
 def _cells(change: Document) -> tuple[Any, ...]:
-    by = change["by"] or {}
-    author = (by.get("kind"), by.get("id"), by.get("name"))
+    by, named = change["by"] or {}, change["author"] or {}
+    person = named["name"] if named.get("kind") == tokens.SESSION else None
+    author = (by.get("kind"), by.get("id"), by.get("name"), person)
     name = change["record"].name if change["record"] else None
     return change["at"], change["resource"], change["operation"], " ".join(change["changed"]), *author, name
 

@@ -1,6 +1,6 @@
 """Reads the names of the records that the audit log lists, and the paths of their pages."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -9,6 +9,7 @@ from chalicelib.agents import store as agents
 from chalicelib.clients import store as clients
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
+from chalicelib.credentials.store import CredentialRow
 from chalicelib.extensions.console import calls
 from chalicelib.extensions.console.template_filters import agent_title, display_name
 from chalicelib.organisations import store as organisations
@@ -33,19 +34,28 @@ def read(workspace_id: str, resources: Iterable[str]) -> dict[str, RecordName]:
 
     This costs one request for agents, tools, people and organisations, and one if there are webhooks. Access tokens
     cost two requests and keys four, because their ids are not their keys in the database. Only the newest 100 active
-    tokens and keys of each kind have names.
+    tokens and keys of each kind have names. An agent's key has the agent's name.
     """
-    parts = [(one, *one.split("/", 1)) for one in dict.fromkeys(resources)]
+    named = {*resources}
+    kinds = {one.partition("/")[0] for one in named}
+    listed = {one: row for one, row in _credentials(workspace_id, kinds) if one in named}
+    agents_of_keys = {f"agents/{row.agent_id}" for row in listed.values() if row.agent_id}
+    names = _stored(workspace_id, sorted(named | agents_of_keys))
+    names |= {one: _credential(row, names) for one, row in listed.items()}
+    return {**names, **(_webhooks() if _WEBHOOKS in kinds else {})}
+
+
+def _credentials(workspace_id: str, kinds: set[str]) -> Iterator[tuple[str, CredentialRow]]:
+    for kind in (kind for resource in sorted(kinds & _CREDENTIALS.keys()) for kind in _CREDENTIALS[resource]):
+        for row in credentials.list_active(workspace_id, kind, newest=_MAX_CREDENTIALS):
+            yield f"{row.resource}/{row.credential_id}", row
+
+
+def _stored(workspace_id: str, resources: Iterable[str]) -> dict[str, RecordName]:
+    parts = [(one, *one.split("/", 1)) for one in resources]
     stored = [(one, kind, _KEYS[kind](workspace_id, record_id)) for one, kind, record_id in parts if kind in _KEYS]
     rows = storage.find_many([key._replace(consistent=False) for _, _, key in stored]) if stored else []
-    names = {one: _NAMES[kind](row) for (one, kind, _), row in zip(stored, rows, strict=True) if _exists(row)}
-    kinds = {kind for _, kind, _ in parts}
-    for kind in (kind for resource in sorted(kinds & _CREDENTIALS.keys()) for kind in _CREDENTIALS[resource]):
-        names |= {
-            f"{row.resource}/{row.credential_id}": _credential(row)
-            for row in credentials.list_active(workspace_id, kind, newest=_MAX_CREDENTIALS)
-        }
-    return {**names, **(_webhooks() if _WEBHOOKS in kinds else {})}
+    return {one: _NAMES[kind](row) for (one, kind, _), row in zip(stored, rows, strict=True) if _exists(row)}
 
 
 def _exists(row: Any) -> bool:
@@ -79,9 +89,10 @@ def _organisation(row: organisations.OrganisationRow) -> RecordName:
     return RecordName(display_name(row.open(), "name") or row.org_id, f"/settings/orgs/{quote(row.org_id)}")
 
 
-def _credential(row: credentials.CredentialRow) -> RecordName:
+def _credential(row: CredentialRow, names: dict[str, RecordName]) -> RecordName:
     paths = {tokens.ACCESS: "/settings#tokens", tokens.AGENT: f"/agents/{quote(row.agent_id or '')}#install"}
-    return RecordName(row.name, paths.get(row.kind, ""))
+    agent = names.get(f"agents/{row.agent_id}")
+    return RecordName(agent.name if agent else row.name, paths.get(row.kind, ""))
 
 
 def _webhooks() -> dict[str, RecordName]:

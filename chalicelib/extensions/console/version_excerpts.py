@@ -1,7 +1,7 @@
-"""Summarises each version in a list: the first change of up to three members, before and after."""
+"""Summarises changes in a list: the first change of up to three members, before and after."""
 
-from collections.abc import Iterable, Iterator
-from itertools import groupby, pairwise, takewhile
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby, islice, pairwise, takewhile
 from typing import Any, NamedTuple
 
 from chalicelib import extensions
@@ -14,6 +14,8 @@ from chalicelib.storage import Document
 _VERSIONS: Any = extensions.service("versions")
 MAX_VERSIONS = 20
 """The maximum number of versions with excerpts on a page. Reading them costs one request per MB."""
+MAX_RECORDS, MAX_CHANGES = 10, 5
+"""The maximum number of records with excerpts on a page of the audit log, and of such changes to each record."""
 _MAX_MEMBERS, _MAX_TEXT = 3, 90
 # The number of equal characters before a change that an excerpt keeps, if the lines begin with more of them.
 _KEPT = 24
@@ -34,15 +36,36 @@ def read(resource: str, record_id: str, numbers: list[int], read_only: frozenset
     """
     if not numbers:
         return {}
+    neighbours = {*pairwise(numbers)}
     documents = _VERSIONS(resource, record_id, numbers[0], MAX_VERSIONS + 1)
-    return dict(_compare(documents, set(pairwise(numbers)), read_only, t))
+    return dict(_compare(documents, lambda *pair: pair in neighbours, read_only, t))
+
+
+def of_changes(
+    numbers: dict[str, list[int]], read_only: Callable[[str], frozenset[str]], t: Texts
+) -> dict[str, dict[int, Excerpts]]:
+    """Return the excerpts of changes to agents and tools, by record and number.
+
+    `numbers` contains the numbers of the changes to each record, such as `agents/support`, newest first. The first 10
+    records have excerpts, each of the newest 5 changes. This costs one request per record and MB.
+    """
+    excerpts = {}
+    for record, listed in islice(numbers.items(), MAX_RECORDS):
+        kind, record_id = record.split("/", 1)
+        documents = _VERSIONS(kind, record_id, listed[0], MAX_CHANGES + 1)
+        # Filters may leave out the change before a listed one, so every stored version has an excerpt.
+        excerpts[record] = dict(_compare(documents, lambda *_: True, read_only(kind), t))
+    return excerpts
 
 
 def _compare(
-    documents: Iterable[tuple[int, Document]], neighbours: set[tuple[int, int]], read_only: frozenset[str], t: Texts
+    documents: Iterable[tuple[int, Document]],
+    is_shown: Callable[[int, int], bool],
+    read_only: frozenset[str],
+    t: Texts,
 ) -> Iterator[tuple[int, Excerpts]]:
     for (number, after), (older, before) in pairwise(documents):
-        changes = differences.between(before, after, read_only) if (number, older) in neighbours else []
+        changes = differences.between(before, after, read_only) if is_shown(number, older) else []
         if changes:
             excerpts = [change._replace(lines=_excerpt(change.lines)) for change in changes]
             excerpts.sort(key=lambda change: (not member_name(change.path, t).label, not change.lines))

@@ -1,6 +1,5 @@
-"""The operators' pages for usage, the audit log and erasures."""
+"""The operators' pages for usage, erasures and the workspace."""
 
-import csv
 import html
 import json
 import re
@@ -15,12 +14,10 @@ from tests.api import Api
 from tests.conftest import PassTime, StopClock
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import HOSTILE, PASSWORD
-from tests.followers import follow
 from tests.moto_tables import snapshot
 from tests.queues.messages import take
-from tests.webhooks.pipeline import Stream
 
-extensions.require("erasures", "history", "reports")
+extensions.require("erasures", "reports")
 
 from chalicelib.extensions.erasures import functions
 from chalicelib.extensions.erasures.extension import QUEUE
@@ -118,105 +115,6 @@ def test_usage_covers_this_month_and_offers_other_periods(operator: Browser, sto
 def test_an_invalid_period_is_shown_at_its_field(query: str, operator: Browser) -> None:
     page = operator.open(f"/settings/usage?{query}")
     assert (page.status, 'id="wrong-from"' in page.text) == (400, True)
-
-
-@pytest.fixture
-def history(workspace_api: Api) -> Stream:
-    """Return the stream of agents, whose changes the history records."""
-    return Stream("agents")
-
-
-def test_the_audit_log_lists_and_filters_changes(operator: Browser, workspace_api: Api, history: Stream) -> None:
-    for agent, title in (("support", HOSTILE), ("other", "Renamed")):
-        workspace_api.patch(f"/v3/agents/{agent}", {"agent": {"title": title}})
-    follow("agents", history.read("agents"))
-    listed = rows(operator.open("/settings/audit").text)
-    compared = "Changed Compare Title"
-    assert [(row[0], row[1]) for row in listed[:2]] == [
-        ("Renamed Agent other", compared), (f"{HOSTILE} Agent support", compared),
-    ]  # fmt: skip
-    filtered = rows(operator.open("/settings/audit?kind=agents&id=support").text)
-    assert {row[0] for row in filtered} == {f"{HOSTILE} Agent support"}
-    assert len(rows(operator.open("/settings/audit?kind=agents").text)) == len(listed)
-    assert rows(operator.open("/settings/audit?kind=tools").text) == []
-    assert rows(operator.open("/settings/audit?by=unknown").text) == []
-    assert rows(operator.open("/settings/audit?to=2020-01-01").text) == []
-    file = operator.open("/settings/audit.csv?kind=agents&id=support")
-    assert file.headers["content-disposition"] == 'attachment; filename="audit-log.csv"'
-    heading, newest, *_ = csv.reader(file.text.splitlines())
-    assert heading == ["at", "resource", "operation", "changed", "byKind", "byId", "byName", "name"]
-    assert (newest[1:5], len(file.text.splitlines())) == (
-        ["agents/support", "update", "title", "workspace"],
-        len(filtered) + 1,
-    )
-    assert operator.open("/settings/audit.csv?id=support").status == 400
-
-
-def test_the_audit_log_is_searched_by_names_ids_and_fields(
-    operator: Browser, workspace_api: Api, history: Stream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("chalicelib.extensions.console.audit._LARGE_PAGE_SIZE", 2)
-    workspace_api.patch("/v3/agents/support", {"agent": {"vg_systemPrompt": "Be brief.", "title": "Harbour"}})
-    for number in range(3):
-        workspace_api.patch("/v3/agents/other", {"agent": {"title": f"Other {number}"}})
-    follow("agents", history.read("agents"))
-    for text in ("system PROMPT", "vg_system"):
-        (row,) = rows(operator.open(f"/settings/audit?q={quote(text)}").text)
-        assert row[0] == "Harbour Agent support"
-    harbour, support = (rows(operator.open(f"/settings/audit?q={text}").text) for text in ("harbour", "agents/SUPP"))
-    assert harbour == support and {row[0] for row in harbour} == {"Harbour Agent support"}
-    nothing = operator.open("/settings/audit?q=unknown").text
-    assert "No changes match." in nothing and ">Clear filters</a>" in nothing
-    lines = operator.open("/settings/audit.csv?q=system").text.splitlines()
-    assert len(lines) == 2 and lines[1].endswith(",Harbour")
-
-
-def test_the_audit_log_names_tokens_and_keys(operator: Browser, workspace_api: Api) -> None:
-    streams = {name: Stream(name) for name in ("agents", "credentials")}
-    workspace_api.post("/v3/tokens", {"token": {"name": HOSTILE, "expiresInSeconds": 86_400}})
-    workspace_api.post("/v2/agents/keyed", {"title": "Keyed"})
-    workspace_api.post("/v3/workspace/key/rotate", {})
-    for name, stream in streams.items():
-        follow(name, stream.read(name))
-    page = operator.open("/settings/audit")
-    names = [row[0].rsplit(" ", 1)[0] for row in rows(page.text)]
-    assert f"{HOSTILE} Access token" in names and "keyed Key" in names and "<img" not in page.text
-    assert sorted(name for name in names if name.endswith(" Key")) == ["first key Key", "first key Key", "keyed Key"]
-    assert "/settings#tokens" in page.text and "/agents/keyed#install" in page.text
-
-
-def test_the_audit_log_names_records_and_links_to_them(operator: Browser, workspace_api: Api) -> None:
-    streams = {name: Stream(name) for name in ("agents", "clients", "organisations", "webhooks")}
-    tool = workspace_api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}).data["id"]
-    workspace_api.patch(f"/v3/tools/{tool}", {"tool": {"name": "Look <b>"}})
-    hook = {"url": "https://hooks.test/x", "events": ["lead_captured"], "description": "CRM"}
-    webhook = workspace_api.post("/v3/webhooks", {"webhook": hook}).data["id"]
-    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
-    workspace_api.post("/v2/orgs/acme", {"name": "Acme Ltd"})
-    workspace_api.post("/v2/agents/gone", {"title": "Gone"})
-    for name, stream in streams.items():
-        follow(name, stream.read(name))
-    workspace_api.call("DELETE", "/v3/agents/gone")
-    page = operator.open("/settings/audit")
-    names = {row[0] for row in rows(page.text)}
-    short = {one: f"{one[:6]}…{one[-6:]}" for one in (tool, webhook)}
-    assert {f"Look <b> Tool {short[tool]}", f"CRM Webhook {short[webhook]}"} <= names
-    assert {"Acme Ltd Organisation acme", "Agent gone"} <= names
-    assert f'<code title="{tool}">' in page.text and f'<code title="{webhook}">' in page.text
-    assert any(name.endswith("Person bo") and name != "Person bo" for name in names)
-    links = re.findall(r'<a href="/console/[^/]*/([^"]*)"', page.text)
-    for path in (
-        "settings/orgs/acme/clients/bo", f"settings/webhooks/{webhook}", f"agents/support/tools/{tool}/settings",
-    ):  # fmt: skip
-        assert path in links
-    (version,) = {link for link in links if link.startswith(f"agents/support/tools/{tool}/versions/")}
-    assert "<ins>+ Look <b>&lt;b&gt;</b></ins>" in operator.open(f"/{version}").text
-
-
-@pytest.mark.parametrize("query", ["kind=unknown", "id=support", "kind=unknown&id=x", "kind=agents&id=a%23b"])
-def test_a_filter_for_a_record_needs_a_known_kind(query: str, operator: Browser) -> None:
-    page = operator.open(f"/settings/audit?{query}")
-    assert (page.status, 'id="wrong-id"' in page.text) == (400, True)
 
 
 def test_an_erasure_ends_with_a_receipt(operator: Browser, workspace_api: Api, pass_time: PassTime) -> None:

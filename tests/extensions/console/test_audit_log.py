@@ -1,0 +1,152 @@
+"""The audit log: its filters and search, names of records and authors, and old and new values."""
+
+import csv
+import html
+import re
+from urllib.parse import quote
+
+import pytest
+
+from tests import extensions
+from tests.api import Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import HOSTILE, PASSWORD
+from tests.followers import follow
+from tests.webhooks.pipeline import Stream
+
+extensions.require("erasures", "history", "reports")
+
+from tests.extensions.console.test_operator_pages import rows
+
+
+@pytest.fixture
+def history(workspace_api: Api) -> Stream:
+    """Return the stream of agents, whose changes the history records."""
+    return Stream("agents")
+
+
+def test_the_audit_log_lists_and_filters_changes(operator: Browser, workspace_api: Api, history: Stream) -> None:
+    for agent, title in (("support", HOSTILE), ("other", "Renamed")):
+        workspace_api.patch(f"/v3/agents/{agent}", {"agent": {"title": title}})
+    follow("agents", history.read("agents"))
+    listed = rows(operator.open("/settings/audit").text)
+    assert [(row[0], row[1]) for row in listed[:2]] == [
+        ("Renamed Agent other", "Changed Compare Title Other → Renamed"),
+        (f"{HOSTILE} Agent support", f"Changed Compare Title Support → {HOSTILE}"),
+    ]
+    filtered = rows(operator.open("/settings/audit?kind=agents&id=support").text)
+    assert {row[0] for row in filtered} == {f"{HOSTILE} Agent support"}
+    assert len(rows(operator.open("/settings/audit?kind=agents").text)) == len(listed)
+    assert rows(operator.open("/settings/audit?kind=tools").text) == []
+    assert rows(operator.open("/settings/audit?by=unknown").text) == []
+    assert rows(operator.open("/settings/audit?to=2020-01-01").text) == []
+    file = operator.open("/settings/audit.csv?kind=agents&id=support")
+    assert file.headers["content-disposition"] == 'attachment; filename="audit-log.csv"'
+    heading, newest, *_ = csv.reader(file.text.splitlines())
+    assert heading == ["at", "resource", "operation", "changed", "byKind", "byId", "byName", "byPerson", "name"]
+    assert (newest[1:5], len(file.text.splitlines())) == (
+        ["agents/support", "update", "title", "workspace"],
+        len(filtered) + 1,
+    )
+    assert operator.open("/settings/audit.csv?id=support").status == 400
+
+
+def test_the_audit_log_is_searched_by_names_ids_and_fields(
+    operator: Browser, workspace_api: Api, history: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chalicelib.extensions.console.audit._LARGE_PAGE_SIZE", 2)
+    workspace_api.patch("/v3/agents/support", {"agent": {"vg_systemPrompt": "Be brief.", "title": "Harbour"}})
+    for number in range(3):
+        workspace_api.patch("/v3/agents/other", {"agent": {"title": f"Other {number}"}})
+    follow("agents", history.read("agents"))
+    for text in ("system PROMPT", "vg_system"):
+        (row,) = rows(operator.open(f"/settings/audit?q={quote(text)}").text)
+        assert row[0] == "Harbour Agent support"
+    harbour, support = (rows(operator.open(f"/settings/audit?q={text}").text) for text in ("harbour", "agents/SUPP"))
+    assert harbour == support and {row[0] for row in harbour} == {"Harbour Agent support"}
+    nothing = operator.open("/settings/audit?q=unknown").text
+    assert "No changes match." in nothing and ">Clear filters</a>" in nothing
+    lines = operator.open("/settings/audit.csv?q=system").text.splitlines()
+    assert len(lines) == 2 and lines[1].endswith(",Harbour")
+
+
+def test_the_audit_log_names_tokens_and_keys(operator: Browser, workspace_api: Api) -> None:
+    streams = {name: Stream(name) for name in ("agents", "credentials")}
+    workspace_api.post("/v3/tokens", {"token": {"name": HOSTILE, "expiresInSeconds": 86_400}})
+    workspace_api.post("/v2/agents/keyed", {"title": "Keyed"})
+    workspace_api.post("/v3/workspace/key/rotate", {})
+    for name, stream in streams.items():
+        follow(name, stream.read(name))
+    page = operator.open("/settings/audit")
+    names = [row[0].rsplit(" ", 1)[0] for row in rows(page.text)]
+    assert f"{HOSTILE} Access token" in names and "Keyed Key" in names and "<img" not in page.text
+    assert sorted(name for name in names if name.endswith(" Key")) == ["Keyed Key", "first key Key", "first key Key"]
+    assert "/settings#tokens" in page.text and "/agents/keyed#install" in page.text
+
+
+def test_the_audit_log_names_records_and_links_to_them(operator: Browser, workspace_api: Api) -> None:
+    streams = {name: Stream(name) for name in ("agents", "clients", "organisations", "webhooks")}
+    tool = workspace_api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}).data["id"]
+    workspace_api.patch(f"/v3/tools/{tool}", {"tool": {"name": "Look <b>"}})
+    hook = {"url": "https://hooks.test/x", "events": ["lead_captured"], "description": "CRM"}
+    webhook = workspace_api.post("/v3/webhooks", {"webhook": hook}).data["id"]
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Ltd"})
+    workspace_api.post("/v2/agents/gone", {"title": "Gone"})
+    for name, stream in streams.items():
+        follow(name, stream.read(name))
+    workspace_api.call("DELETE", "/v3/agents/gone")
+    page = operator.open("/settings/audit")
+    names = {row[0] for row in rows(page.text)}
+    short = {one: f"{one[:6]}…{one[-6:]}" for one in (tool, webhook)}
+    assert {f"Look <b> Tool {short[tool]}", f"CRM Webhook {short[webhook]}"} <= names
+    assert {"Acme Ltd Organisation acme", "Agent gone"} <= names
+    assert f'<code title="{tool}">' in page.text and f'<code title="{webhook}">' in page.text
+    assert any(name.endswith("Person bo") and name != "Person bo" for name in names)
+    links = re.findall(r'<a href="/console/[^/]*/([^"]*)"', page.text)
+    for path in (
+        "settings/orgs/acme/clients/bo", f"settings/webhooks/{webhook}", f"agents/support/tools/{tool}/settings",
+    ):  # fmt: skip
+        assert path in links
+    (version,) = {link for link in links if link.startswith(f"agents/support/tools/{tool}/versions/")}
+    assert "<ins>+ Look <b>&lt;b&gt;</b></ins>" in operator.open(f"/{version}").text
+
+
+@pytest.mark.parametrize("query", ["kind=unknown", "id=support", "kind=unknown&id=x", "kind=agents&id=a%23b"])
+def test_a_filter_for_a_record_needs_a_known_kind(query: str, operator: Browser) -> None:
+    page = operator.open(f"/settings/audit?{query}")
+    assert (page.status, 'id="wrong-id"' in page.text) == (400, True)
+
+
+def test_the_audit_log_names_the_people_who_used_the_console(
+    operator: Browser, workspace_api: Api, history: Stream
+) -> None:
+    workspace_api.post("/v2/clients/bo", {"name": HOSTILE})
+    person = operator.another()
+    person.start_session(email="bo@acme.test", password=PASSWORD)
+    person.submit(person.open("/agents/support"), "/agents/support", {"title": "Changed by Bo"})
+    workspace_api.patch("/v3/agents/other", {"agent": {"title": "Changed by a key"}})
+    follow("agents", history.read("agents"))
+    page = operator.open("/settings/audit")
+    assert [row[2] for row in rows(page.text)][:2] == ["first key workspace key", f"{HOSTILE} in the console"]
+    assert f'<option value="bo">{html.escape(HOSTILE).replace("&quot;", "&#34;")}</option>' in page.text
+    (link,) = {*re.findall(r'href="[^"]*(/settings/audit\?by=bo)"', page.text)}
+    for found in (link, f"/settings/audit?q={quote(HOSTILE)}"):
+        assert [row[0] for row in rows(operator.open(found).text)] == ["Changed by Bo Agent support"]
+    lines = [*csv.DictReader(operator.open(link.replace("audit", "audit.csv")).text.splitlines())]
+    assert [(line["byKind"], line["byName"], line["byPerson"]) for line in lines] == [("session", "bo", HOSTILE)]
+
+
+def test_old_and_new_values_are_listed_for_a_few_records(
+    operator: Browser, workspace_api: Api, history: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, limit in (("MAX_RECORDS", 1), ("MAX_CHANGES", 2)):
+        monkeypatch.setattr(f"chalicelib.extensions.console.version_excerpts.{name}", limit)
+    for agent in ("other", "support"):
+        for number in range(3):
+            workspace_api.patch(f"/v3/agents/{agent}", {"agent": {"title": f"{agent} {number}"}})
+    follow("agents", history.read("agents"))
+    changed = [
+        row[1].removeprefix("Changed Compare Title").strip() for row in rows(operator.open("/settings/audit").text)
+    ]
+    assert changed[:6] == ["support 1 → support 2", "support 0 → support 1", "", "", "", ""]
