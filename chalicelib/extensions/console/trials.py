@@ -73,15 +73,15 @@ def _page(
         "/agents",
         error,
         mid=ids.new_id(),
-        receivers=_receivers(),
+        hooks=_hooks(),
         saved_at=ids.timestamp_of(tag.strip('"').partition(".")[0]) // 1000,
         **values,
     )
 
 
-def _receivers() -> list[Document]:
-    """Return the enabled webhooks that receive visitors' messages. This costs one request."""
-    return [hook for hook in calls.get("/v3/webhooks")["data"] if hook["enabled"] and _EVENT in hook["events"]]
+def _hooks() -> list[Document]:
+    """Return the webhooks for visitors' messages, including disabled webhooks. This costs one request."""
+    return [hook for hook in calls.get("/v3/webhooks")["data"] if _EVENT in hook["events"]]
 
 
 def _transcript(session: Session, agent_id: str, convo_id: str) -> Document | None:
