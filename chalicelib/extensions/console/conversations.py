@@ -181,6 +181,7 @@ def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
         "after": None if before else transcript.end_position(row),
         "version": listing.version_of(row),
         "since": max((event.at for event in events), default=0),
+        "end": event_lines.end_of(row, t, dict(colleagues)),
         "is_reset": True,
     }
 

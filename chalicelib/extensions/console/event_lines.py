@@ -68,6 +68,17 @@ def of_conversation(row: ConversationRow, notes: str, t: "Texts", names: Mapping
     return sorted(lines, key=lambda line: line.time)
 
 
+def end_of(row: ConversationRow, t: "Texts", names: Mapping[str, str]) -> EventLine | None:
+    """Return the end of a conversation, with its author as text. Return None without an end among the transfers."""
+    transfers = transfers_of(row)
+    end = next((transfer for transfer in reversed(transfers) if transfer.new == _ENDED != transfer.old), None)
+    if store.read_metadata(row).get("state") != _ENDED:
+        return None
+    if not transfers and row.ended_after is not None:
+        return EventLine("", _old_end(row), "")
+    return EventLine("", end.at, _by("", _end_author(end, names, t), t)) if end else None
+
+
 def after(events: Sequence[EventLine], since: int) -> list[EventLine]:
     """Return the events after a time in Unix milliseconds, and all notes of its second, because notes have seconds."""
     return [event for event in events if event.at > since or (event.note and event.time == since // 1000)]
@@ -103,7 +114,12 @@ def _transfer_lines(row: ConversationRow, t: "Texts", names: Mapping[str, str]) 
     if row.requested_at:
         yield _old_line(store.HANDOFF, int(row.requested_at), t)
     if row.ended_after is not None:
-        yield _old_line(_ENDED, ids.timestamp_of(row.created) + int(row.ended_after), t)
+        yield _old_line(_ENDED, _old_end(row), t)
+
+
+def _old_end(row: ConversationRow) -> int:
+    """Return the time at which a row of an earlier version ended, in Unix milliseconds."""
+    return ids.timestamp_of(row.created) + int(row.ended_after or 0)
 
 
 def _old_line(state: str, at: int, t: "Texts") -> EventLine:
@@ -123,7 +139,7 @@ def _text(transfer: Transfer, t: "Texts", names: Mapping[str, str]) -> str:
     if new == _AI:
         return "" if old is None else _by(t("event.reopened" if old == _ENDED else "event.back"), by, t)
     text = truncate(t.named("state", new or ""), _MAX_NAME)
-    return _by(text, by, t) if new == _ENDED else text
+    return _by(text, _end_author(transfer, names, t), t) if new == _ENDED else text
 
 
 def _by(text: str, name: str, t: "Texts") -> str:
@@ -133,3 +149,8 @@ def _by(text: str, name: str, t: "Texts") -> str:
 def _author(transfer: Transfer, names: Mapping[str, str]) -> str:
     """Return the name of the person who caused a transfer in the console, or an empty string."""
     return names.get(transfer.name, "") if transfer.kind == tokens.SESSION else ""
+
+
+def _end_author(transfer: Transfer, names: Mapping[str, str], t: "Texts") -> str:
+    """Return who ended a conversation: a person or the API. Return an empty string for an unknown person."""
+    return t("event.api") if transfer.kind not in ("", tokens.SESSION) else _author(transfer, names)

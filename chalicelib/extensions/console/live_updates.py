@@ -92,6 +92,7 @@ def _new_events(session: Session, row: ConversationRow, messages: list[Bubble]) 
     since, notes = int(value), store.read_metadata(row).get("notes") or ""
     has_transfer = any(transfer.at > since for transfer in event_lines.transfers_of(row))
     names = dict(list_colleagues(session)[0]) if has_transfer else {}
+    end = {"end": event_lines.end_of(row, guard.texts(session), names)} if has_transfer else {}
     events = event_lines.of_conversation(row, notes, guard.texts(session), names)
     new, newest = event_lines.after(events, since), max(since, *(event.at for event in events), 0)
-    return {"events": event_lines.by_position(new, messages, is_first=True, is_last=True), "since": newest}
+    return {"events": event_lines.by_position(new, messages, is_first=True, is_last=True), "since": newest, **end}

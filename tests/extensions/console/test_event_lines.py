@@ -124,3 +124,28 @@ def test_notes_without_a_heading_are_no_entries() -> None:
     notes = private_notes.add("Call back", "Ann\n", "Done", 0)
     assert notes == "Call back\n\nAnn, 1970-01-01 00:00:00 UTC:\nDone"
     assert private_notes.split(notes) == ("Call back", [private_notes.Note("Ann", 0, "Done")])
+
+
+def test_the_facts_contain_who_ended_the_conversation_and_when(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    def facts(page: str) -> str:
+        return re.sub("<[^>]*>", "|", "".join(re.findall('data-part="duration">(.*?)</div>', page)))
+
+    converse(workspace_api, "requested_chat")
+    path = CONVO + live_path(signed_in.open(CONVO).text)
+    pass_time(60)
+    assert "Ended" not in facts(signed_in.open(CONVO).text)
+    signed_in.submit(signed_in.open(CONVO), CONVO, {"action": "end"})
+    for page in (signed_in.open(CONVO), signed_in.open(path)):
+        assert "Ended" in facts(page.text) and facts(page.text).endswith(" by Bo de Vries|")
+    path = CONVO + live_path(signed_in.open(CONVO).text)
+    assert 'data-part="duration"' not in signed_in.open(path).text  # an update without transfers reads no names
+    pass_time(60)
+    for state in ("ai-chatting", "ended_chat"):
+        workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": {"state": state}})
+    page = signed_in.open(CONVO).text
+    assert lines(page)[-1] == "Ended by the API" and facts(page).endswith(" by the API|")
+    (row,) = ConversationRow.scan(ConversationRow.ended_after.exists())
+    row.update([ConversationRow.transfers.remove()])
+    assert "Ended" in facts(signed_in.open(CONVO).text) and " by " not in facts(signed_in.open(CONVO).text)

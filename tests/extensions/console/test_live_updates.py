@@ -16,7 +16,8 @@ def test_news_contain_the_parts_that_follow_the_metadata(signed_in: Browser, wor
     changes = {"tags": ["refund"], "state": "ended_chat", "notes": "Call back"}
     assert workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": changes}).status == 200
     news = signed_in.open(path).text
-    assert re.findall('data-part="([a-z]+)"', news) == ["state", "unassigned", "actions", "voice", "tags", "notes"]
+    parts = ["state", "unassigned", "actions", "voice", "tags", "notes", "duration"]
+    assert re.findall('data-part="([a-z]+)"', news) == parts
     assert 'value="refund"' in news and "Ended. A reply reopens it." in news
     assert "Take over" in news and 'value="end"' not in news
 

@@ -7,7 +7,8 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 
-from tests.extensions.console.in_browser.person import LIVE, PASSWORD, Person, ask, converse
+from tests.browser import chromium
+from tests.extensions.console.in_browser.person import LIVE, NARROW, PASSWORD, WIDE, Person, ask, converse
 from tests.reliability.runs import Run
 
 API = "/v3/agents/support/convos/live"
@@ -144,12 +145,13 @@ def test_a_change_of_the_state_appears(person: Person, run: Run) -> None:
     person.sees("A reply reopens it.")
     assert person.read("#tags", "value") == "refund"
     assert "End" not in person.read(".head .actions")
+    assert person.read("[data-part=duration]").endswith(" by the API")
     ask(run, "PATCH", API, {"conversation": {"state": None}})
     person.wait_until(lambda: person.read("#state", "hidden"))
     script = "return [...document.querySelectorAll('.event')].map((line) => line.textContent)"
     # The page already had lines of earlier events.
     lines = person.driver.execute_script(script)[-3:]
-    assert [line[:-6] for line in lines] == ["Cas Smit took over", "Passed to the AI", "Ended"]
+    assert [line[:-6] for line in lines] == ["Cas Smit took over", "Passed to the AI", "Ended by the API"]
 
 
 def test_a_draft_stays_until_it_is_sent_or_the_person_signs_out(person: Person, run: Run) -> None:
@@ -328,3 +330,15 @@ def test_a_rejected_reply_is_sent_as_a_form_whose_page_explains_the_error(person
 def test_a_deleted_conversation_stops_the_updates(person: Person, run: Run) -> None:
     ask(run, "DELETE", API)
     notice(person, "This conversation is no longer available.")
+
+
+def test_the_waiting_time_is_on_the_line_of_the_state_in_dutch(person: Person, run: Run) -> None:
+    ask(run, "POST", "/v2/clients/bo", {"preferredLanguage": "nl"})
+    person.sign_in()  # because the service caches sessions
+    person.find(".who")
+    for size in (WIDE, NARROW):
+        chromium.resize(person.driver, *size)
+        person.open(LIVE)
+        lines = "return new Set([...document.querySelector('.now').children].map((one) => one.offsetTop >> 3)).size"
+        assert (person.driver.execute_script(lines), person.read("#state")) == (1, "Wacht")
+    ask(run, "POST", "/v2/clients/bo", {"preferredLanguage": "en"})
