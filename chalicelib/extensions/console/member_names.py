@@ -56,4 +56,4 @@ def value_text(line: str, difference: "Difference", t: "Texts") -> str:
     return t.named("language", text) if is_language else text
 
 
-FILTERS = {"member_name": member_name, "member_names": member_names, "value_text": value_text}
+FILTERS = {"member_name": member_name, "member_names": member_names}

@@ -47,6 +47,14 @@ def test_a_version_is_compared_and_restored(signed_in: Browser, workspace_api: A
     assert read_agent(workspace_api)["title"] == "Kept before"
 
 
+def test_the_pages_of_versions_have_one_name(signed_in: Browser, version: None) -> None:
+    """The link beside the agent's form, the tab, and the titles."""
+    page = signed_in.open(AGENT).text
+    assert len(re.findall(rf'href="[^"]*{AGENT}/versions"[^>]*>(?:<svg.*?</svg>)?Versions</a>', page)) == 2
+    listed, opened = (signed_in.open(f"{AGENT}/versions{below}").text for below in ("", f"/{NUMBER}"))
+    assert "<title>Versions · " in listed and "<title>Version 1 · " in opened
+
+
 def test_long_texts_are_compared_by_lines() -> None:
     """Texts of more than 200 lines are shown whole."""
     texts = [f"Line {number}." for number in range(12)]
@@ -111,7 +119,7 @@ def test_a_listed_version_shows_what_changed_first(signed_in: Browser, workspace
     newest, second = page.partition("rows versions")[2].split("<li>")[1:3]
     assert "and 1 more" in newest and "<ins>Dutch</ins>" in newest
     assert "<del>… harbour, and you are brief.</del>" in second
-    assert "<ins>… harbour, and you are warm &amp; brief.</ins>" in second and "Bo Visser" in second
+    assert "<ins>… harbour, and you are <b>warm &amp; </b>brief.</ins>" in second and "Bo Visser" in second
 
 
 def test_a_text_that_is_also_split_into_lines_keeps_its_equal_words_in_an_excerpt(
@@ -125,7 +133,7 @@ def test_a_text_that_is_also_split_into_lines_keeps_its_equal_words_in_an_excerp
         save(signed_in, {"vg_systemPrompt": prompt})
         follow("agents", stream.read("agents"))
     page = signed_in.open(f"{AGENT}/versions").text
-    assert "brief.</del>" in page and "brief. Smile.</ins>" in page
+    assert "brief.</del>" in page and "brief.<b> Smile.</b></ins>" in page
 
 
 def test_flags_and_languages_are_compared_by_their_names() -> None:
@@ -140,8 +148,8 @@ def test_flags_and_languages_are_compared_by_their_names() -> None:
 def test_a_removed_value_is_shown_as_empty(signed_in: Browser, workspace_api: Api, version: None) -> None:
     workspace_api.patch(f"/v3{AGENT}", {"agent": {"lang": "en", "starred": True}})
     page = signed_in.open(f"{AGENT}/versions/{NUMBER}").text
-    for name, value in (("Language", "English"), ("Starred", "Yes")):
-        assert f'<h3>{name}</h3>\n<pre><del>- {value}</del><span class="empty">Becomes empty</span></pre>' in page
+    for name, value, after in (("Language", "English", "Becomes empty"), ("Starred", "Yes", "No")):
+        assert f'<h3>{name}</h3>\n<pre><del>- {value}</del><span class="empty">{after}</span></pre>' in page
     for prompt in ("Be brief.", None):
         workspace_api.patch(f"/v3{AGENT}", {"agent": {"vg_systemPrompt": prompt}})
         page = signed_in.open(f"{AGENT}/versions/{NUMBER}").text
