@@ -1,4 +1,4 @@
-"""The profile page: a person's own name, photo, language, time zone, emails, sign-in and sessions."""
+"""The profile page: a person's own name, language, time zone, notifications, email, password and sessions."""
 
 from typing import Any
 
@@ -28,10 +28,10 @@ from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _CLIENT = "/v2/clients/{client_id}"
-_FIELDS = (
-    Field("name", TEXT), Field("squarePhotoURL", TEXT), Field("preferredLanguage", TEXT), Field("timezone", TEXT)
-)  # fmt: skip
-_CURRENT, _PASSWORD, _EMAIL = "currentPassword", "dashboardPassword", "email"
+_FIELDS = (Field("name", TEXT), Field("preferredLanguage", TEXT), Field("timezone", TEXT))
+_PASSWORD, _EMAIL = "dashboardPassword", "email"
+# The field for the current password, in the form that changes each member.
+_CURRENT = {_PASSWORD: "currentPassword", _EMAIL: "emailPassword"}
 
 
 @signed_in(sessions.ACCOUNT)
@@ -42,7 +42,7 @@ def read_account(session: Session) -> Response:
 
 @signed_in(sessions.ACCOUNT)
 def save_account(session: Session) -> Response:
-    """Save the person's own name, photo, language, time zone and notification settings, and nothing else."""
+    """Save the person's own name, language, time zone and notification settings, and nothing else."""
     client_id, sent = _client_id(session), guard.form()
     client, _ = calls.read(_CLIENT, client_id=client_id)
     values = fields.submitted_values(_fields(client).fields, sent)
@@ -58,17 +58,19 @@ def save_account(session: Session) -> Response:
 
 @signed_in(sessions.ACCOUNT)
 def save_password(session: Session) -> Response:
-    """Set the person's own email or password, which ends all their sessions. Start a new session for this browser.
+    """Set the person's own password or email, which ends all their sessions. Start a new session for this browser.
 
     Only administrators can change their email. A wrong current password counts as a failed sign-in.
     """
     sent = guard.form()
+    member = _EMAIL if sent.get("action") == _EMAIL else _PASSWORD
+    current, new = sent.get(_CURRENT[member], ""), sent.get(member, "")
     try:
-        change = _change_sign_in(session, sent)
+        change = _change_sign_in(session, member, current, new)
     except errors.ApiError as error:
-        return _page(session, error, {_EMAIL: sent.get(_EMAIL, "")})
-    issued = sessions.restart(session, change.get(_PASSWORD) or sent.get(_CURRENT, ""))
-    response = pages.saved(session.workspace_id, sessions.ACCOUNT, "password" if _PASSWORD in change else "email")
+        return _page(session, error, {_EMAIL: new} if member == _EMAIL else {})
+    issued = sessions.restart(session, change.get(_PASSWORD, current))
+    response = pages.saved(session.workspace_id, sessions.ACCOUNT, "password" if member == _PASSWORD else member)
     if issued:
         response.headers["Set-Cookie"] = _cookie(session, issued.token, session_store.LIFETIME)
     return response
@@ -100,28 +102,38 @@ def _notifications(client: Document, sent: dict[str, str]) -> Document:
     return settings.NOTIFICATIONS[choice] if preferences.by_email(client) != bool(choice) else {}
 
 
-def _sign_in_change(session: Session, client: clients.ClientRow, sent: dict[str, str]) -> Document:
-    """Return the change to the person's email and password. Raise a form error, Forbidden and TooManyAttempts."""
-    document, email, password = client.open(), sent.get(_EMAIL, "").strip(), sent.get(_PASSWORD, "")
-    if not sessions.check_password(session.workspace_id, document, sent.get(_CURRENT, ""), guard.address()):
-        raise guard.form_error(session, _CURRENT)
-    rights.require_valid(session, client, document)
-    if password and sent.get(_CURRENT) == password:
-        raise guard.form_error(session, f"{_PASSWORD}.same")
-    is_new = document.get("isOrgAdmin") and email not in ("", document.get(_EMAIL))
-    change = {_EMAIL: email} if is_new else {}
-    return {**change, _PASSWORD: password} if password or not change else change
+def _change_sign_in(session: Session, member: str, current: str, new: str) -> Document:
+    """Return the stored change of the person's password or email.
 
-
-def _change_sign_in(session: Session, sent: dict[str, str]) -> Document:
-    """Return the stored change. Raise the same errors, and PreconditionFailed if the client has changed meanwhile."""
+    Raise a form error, Forbidden, TooManyAttempts, and PreconditionFailed if the client has changed meanwhile.
+    """
     client = clients.read(session.workspace_id, _client_id(session))
-    change, tag = _sign_in_change(session, client, sent), f'"{client.version_tag}"'
+    _require_current(session, client, member, current)
+    change = {member: _new_email(session, client.open(), new) if member == _EMAIL else new}
+    if change == {_PASSWORD: current}:
+        raise guard.form_error(session, f"{_PASSWORD}.same")
     try:
-        commit_now(lambda: calls.send("POST", _CLIENT, change, tag, client_id=client.client_id))
+        commit_now(lambda: calls.send("POST", _CLIENT, change, f'"{client.version_tag}"', client_id=client.client_id))
     except clients.EmailTaken:
         raise guard.form_error(session, _EMAIL, clients.EmailTaken) from None
     return change
+
+
+def _require_current(session: Session, client: clients.ClientRow, member: str, password: str) -> None:
+    """Raise a form error unless this is the person's current password, and Forbidden and TooManyAttempts."""
+    document = client.open()
+    if not sessions.check_password(session.workspace_id, document, password, guard.address()):
+        raise errors.Invalid.member(_CURRENT[member], guard.texts(session)("wrong.currentPassword"))
+    rights.require_valid(session, client, document)
+
+
+def _new_email(session: Session, client: Document, text: str) -> str:
+    """Return the email that replaces an administrator's. Raise a form error and Forbidden."""
+    if not client.get("isOrgAdmin"):
+        raise errors.Forbidden(guard.texts(session)("email_by_admin"))
+    if text.strip() in ("", client.get(_EMAIL)):
+        raise guard.form_error(session, f"{_EMAIL}.same")
+    return text.strip()
 
 
 def _client_id(session: Session) -> str:

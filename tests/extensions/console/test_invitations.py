@@ -174,7 +174,7 @@ def test_a_dutch_organisation_is_invited_in_dutch(operator: Browser, mailing: Ma
     invite(operator)
     mailing.run(60)
     assert mailing.mails[0]["Subject"] == "Uw toegang tot Acme"
-    assert '<html lang="nl">' in Api().get(link_of(mailing)).text
+    assert '<html lang="nl" ' in Api().get(link_of(mailing)).text
 
 
 def test_a_removed_person_or_a_suspended_workspace_gets_no_mail(

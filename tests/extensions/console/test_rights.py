@@ -137,7 +137,8 @@ def test_a_cached_session_that_has_ended_does_not_change_its_own_record(
     admin.open("/convos")  # caches the session
     workspace_api.post("/v2/clients/bo", lost)
     page, before = admin.open("/account"), items()["cams-clients"]
-    fields = {"email": "thief@acme.test", "currentPassword": lost.get("dashboardPassword", PASSWORD)}
+    password = lost.get("dashboardPassword", PASSWORD)
+    fields = {"action": "email", "email": "thief@acme.test", "emailPassword": password}
     assert admin.submit(page, "/account/password", fields).status == status
     assert items()["cams-clients"] == before
 
@@ -241,3 +242,21 @@ def test_only_administrators_and_operators_change_limits(
         assert " readonly" not in page.text
         assert "Saved." in person.submit(page, "/agents/support", {"title": "Help", **fields}).text
         assert workspace_api.get("/v3/agents/support").data[member] == stored
+
+
+def test_a_disabled_person_has_no_open_session_left(
+    admin: Browser, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    """The sessions end without a request of the person, who may be idle, and stay ended."""
+    kim = {"email": "kim@acme.test", "orgId": "acme", "dashboardPassword": PASSWORD, "canAccess": ["/convos"]}
+    workspace_api.post("/v2/clients/kim", kim)
+    used, idle = Browser(workspace.workspace_id), Browser(workspace.workspace_id)
+    for browser in (used, idle):
+        browser.start_session(email="kim@acme.test", password=PASSWORD)
+    assert used.open("/convos").status == 200
+    path, fields = f"{ORG}/clients/kim", {"name": "Kim", "email": "kim@acme.test", "canAccess./convos": "on"}
+    assert "Saved." in admin.submit(admin.open(path), "/clients/kim", {**fields, "disabled": "on"}).text
+    assert 'name="password"' in used.open("/convos").text
+    assert "Saved." in admin.submit(admin.open(path), "/clients/kim", fields).text
+    assert not workspace_api.get("/v2/clients/kim").data.get("disabled")
+    assert [browser._send("GET", f"{browser.home}/convos", None, {}).status for browser in (used, idle)] == [303, 303]

@@ -202,21 +202,23 @@ def test_a_persons_own_record_is_in_their_profile(admin: Browser) -> None:
 
 
 def test_a_new_own_email_needs_the_current_password(admin: Browser, workspace_api: Api) -> None:
-    page, changed = admin.open("/account"), {"email": "bo@new.test"}
+    page, changed = admin.open("/account"), {"action": "email", "email": "bo@new.test"}
     before = client(workspace_api, "bo")
-    for wrong in ({}, {"currentPassword": "wrong"}):
+    for wrong in ({}, {"emailPassword": "wrong"}, {"currentPassword": PASSWORD}):
         answer = admin.submit(page, "/account/password", {**changed, **wrong})
-        assert (answer.status, 'id="wrong-currentPassword"' in answer.text) == (400, True)
+        assert (answer.status, 'id="wrong-emailPassword"' in answer.text) == (400, True)
         assert 'value="bo@new.test"' in answer.text
         assert client(workspace_api, "bo") == before
-    taken = admin.submit(page, "/account/password", {"email": "eve@rival.test", "currentPassword": PASSWORD})
-    assert (taken.status, 'id="wrong-email"' in taken.text) == (409, True)
-    saved = admin.submit(page, "/account/password", {**changed, "currentPassword": PASSWORD})
+    for email, status in (("eve@rival.test", 409), ("bo@acme.test", 400), (" ", 400)):
+        fields = {**changed, "email": email, "emailPassword": PASSWORD}
+        answer = admin.submit(page, "/account/password", fields)
+        assert (answer.status, 'id="wrong-email"' in answer.text) == (status, True)
+    saved = admin.submit(page, "/account/password", {**changed, "emailPassword": PASSWORD})
     assert "Your email has been changed." in saved.text
     assert client(workspace_api, "bo") == {**before, "email": "bo@new.test"}
-    both = {"email": "bo@acme.test", "dashboardPassword": "battery staple", "currentPassword": PASSWORD}
-    assert "Your password has been changed." in admin.submit(saved, "/account/password", both).text
-    assert client(workspace_api, "bo") == {**before, "dashboardPassword": "battery staple"}
+    password = {"dashboardPassword": "battery staple", "currentPassword": PASSWORD}
+    assert "Your password has been changed." in admin.submit(saved, "/account/password", password).text
+    assert client(workspace_api, "bo") == {**before, "email": "bo@new.test", "dashboardPassword": "battery staple"}
 
 
 def test_an_invitation_makes_members_who_get_emails_or_administrators(admin: Browser, workspace_api: Api) -> None:
