@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from chalicelib import clock
-from chalicelib.extensions.console import all_conversations
+from chalicelib.extensions.console import all_conversations, trial_marks
 from tests import extensions
 from tests.api import Api
 from tests.capacity import metered
@@ -87,6 +87,16 @@ def test_all_conversations_of_ten_agents_are_counted(
     pass_time(25 * 60 * 60)
     signed_in.start_session(email="bo@acme.test", password=PASSWORD)
     assert number() == "18"
+
+
+def test_trials_are_listed_and_counted_but_do_not_wait(signed_in: Browser, workspace_api: Api) -> None:
+    for name in (f"{trial_marks.PREFIX}1", "Ann"):
+        converse(workspace_api, AGENTS[0], name, "requested_chat")
+    workspace_api.patch(
+        f"/v3/agents/{AGENTS[0]}/convos/{trial_marks.PREFIX}1", {"conversation": {"tags": [trial_marks.TAG]}}
+    )
+    page = signed_in.open("/convos?tab=all")
+    assert (sorted(names_in(page)), tab_counts(page)) == (["Ann", "try-1"], ["1", "0", "2+"])
 
 
 def test_the_end_of_a_page_states_since_when_its_conversations_started(

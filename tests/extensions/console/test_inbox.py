@@ -67,6 +67,7 @@ def test_the_tabs_list_and_count_the_conversations_of_all_agents(
     filtered = signed_in.open("/convos?tab=waiting&agent=support&q=HELLO&tag=")
     assert (names_in(filtered), tab_counts(filtered)) == (["Ann"], ["2", "2"])
     assert '?tab=all&amp;q=HELLO">Search all conversations<' in filtered.text
+    assert "Waiting first, then longest ago" in signed_in.open("/convos?tab=mine").text
     assert "No conversations match" in signed_in.open("/convos?tab=mine&tag=refund").text
     assert signed_in.open(f"/convos?tab=mine&q={'x' * 201}").status == 400
     operator = Browser(workspace.workspace_id)

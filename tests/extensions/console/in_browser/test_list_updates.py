@@ -8,7 +8,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests.browser import chromium, silent_hour
-from tests.extensions.console.in_browser.person import LIVE, Person, ask, converse
+from tests.extensions.console.in_browser.person import LIVE, NARROW, Person, ask, converse
 from tests.extensions.console.in_browser.test_live_updates import notice, sign_in_again
 from tests.reliability.runs import Run
 
@@ -38,15 +38,15 @@ def test_the_list_and_the_number_in_the_title_follow_the_inbox(person: Person, r
 
 def test_every_page_gets_the_number_that_waits_when_it_is_loaded(person: Person, run: Run) -> None:
     converse(run, "number", {"userName": "Nora Number", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
-    person.open("/agents")
+    person.open("/leads")
     person.wait_until(lambda: person.driver.title.startswith("("))
-    assert person.driver.title == f"({person.read('[data-waiting]')}) Agents"
+    assert person.driver.title == f"({person.read('[data-waiting]')}) Leads"
     assert person.driver.execute_script(_DELAY) < 500
     ask(run, "PATCH", "/v3/agents/support/convos/number", {"conversation": {"state": "ended_chat"}})
 
 
 def test_a_page_with_the_number_does_not_get_it_when_it_is_loaded(person: Person) -> None:
-    for path, is_requested in (("/overview", False), ("/agents", True)):
+    for path, is_requested in (("/overview", False), ("/agents", False), ("/leads", True)):
         person.open(path)
         person.wait_until(lambda: person.driver.execute_script("return document.readyState === 'complete'"))
         time.sleep(0.5)
@@ -148,6 +148,22 @@ def test_the_keys_work_after_a_click_on_a_box(person: Person) -> None:
     box.click()
     box.send_keys("e")
     assert person.driver.switch_to.active_element.get_attribute("value") == "end"
+
+
+def test_a_phone_shows_the_match_of_a_search_within_two_lines_and_the_state_below(person: Person, run: Run) -> None:
+    text = f"Look at https://shop.example.com/{'path/' * 9}needle?{'colour=red&' * 9} please"
+    converse(run, "long", {"userName": "Nora Long", "state": "human-chatting"}, [{"item": {"text": text}}])
+    chromium.resize(person.driver, *NARROW)
+    person.open("/convos?tab=all&q=needle")
+    script = "const {top, bottom} = document.querySelector(arguments[0]).getBoundingClientRect(); return [top, bottom]"
+    (top, bottom), (first, last), (state, _) = (
+        person.driver.execute_script(script, f".inbox {one}") for one in (".preview", "mark", ".state")
+    )
+    assert top <= first < last <= bottom <= top + 2 * 20 + 1 and state >= bottom
+    assert not person.find("#state").is_displayed()
+    person.find(".filters summary").click()
+    person.apply(".filters", "state", "ended_chat")
+    person.sees("No conversations match these filters.")
 
 
 def test_the_next_conversation_is_offered_as_long_as_it_waits(person: Person, run: Run) -> None:
