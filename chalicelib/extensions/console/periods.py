@@ -1,6 +1,7 @@
 """Periods that a person selects on a page: the last few days or a date range, in a time zone."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
@@ -32,6 +33,8 @@ ZONES = (
     "Pacific/Fiji", "Pacific/Honolulu",
 )  # fmt: skip
 _DEFAULT_DAYS = 30
+_YEAR = timedelta(days=365)
+_MONTH = timedelta(days=31)  # after the first day of a month, this is in the next month
 CUSTOM = "custom"
 """The value of `days` with which the dates `from` and `to` select the period. Without `days`, they also do."""
 
@@ -119,6 +122,26 @@ def recent_periods() -> dict[str, dict[str, str]]:
             ("last_90_days", today - timedelta(days=89), today),
         )
     }
+
+
+def neighbouring_months(query: dict[str, str]) -> dict[str, dict[str, str]]:
+    """Return the dates of the months before and after a period within one month, by the keys of their texts.
+
+    The months are in the last year, and end today at the latest. Return no dates for a period that does not begin with
+    its month.
+    """
+    with suppress(InvalidPeriod):
+        first, last = _parse("from", query["from"]), _parse("to", query["to"])
+        if first and last and first.day == 1 and (first.year, first.month) == (last.year, last.month):
+            before, after = first - timedelta(days=1), (first + _MONTH).replace(day=1)
+            end = min(_today(), (after + _MONTH).replace(day=1) - timedelta(days=1))
+            months = {"month_before": (before.replace(day=1), before), "month_after": (after, end)}
+            return {
+                text: {"from": start.isoformat(), "to": until.isoformat()}
+                for text, (start, until) in months.items()
+                if _today() - _YEAR < start <= until
+            }
+    return {}
 
 
 def with_labels(

@@ -1,22 +1,31 @@
 """The usage page, which shows organisations' and agents' counts in a period for billing, and its CSV file."""
 
-from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chalice.app import Response
 
-from chalicelib import clock, errors
-from chalicelib.extensions.console import calls, filtered_lists, overview, pages, periods, rights, usage_records
+from chalicelib.extensions.console import (
+    calls,
+    filtered_lists,
+    guard,
+    overview,
+    pages,
+    periods,
+    rights,
+    usage_file,
+    usage_records,
+)
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.extensions.console.usage_records import COUNTS
 from chalicelib.http import current_request, files
 from chalicelib.storage import Document
 
-# The maximum number of pages of 20 agents in a file. Each agent costs two requests.
-_MAX_PAGES = 10
-_MAX_ORGANISATIONS = 100
+_PATH = "/settings/usage"
+# The maximum number of pages of organisations, and of organisations per page.
+_MAX_PAGES, _PAGE_SIZE = 10, 100
 
 
 class _Request(NamedTuple):
@@ -24,70 +33,95 @@ class _Request(NamedTuple):
 
     query: dict[str, str]
     organisations: list[Document]
+    has_more_organisations: bool
     agent_ids: list[str] | None
+
+    @property
+    def selected(self) -> list[Document]:
+        """The selected organisation, or else all."""
+        return [one for one in self.organisations if self.query["org"] in ("", one["ID"])]
 
 
 @signed_in("/settings")
 def read_usage(session: Session) -> Response:
     """Show totals by organisation and agent in a period of UTC days, by default this month.
 
-    The query may select one of the first 100 organisations. Agents are listed in pages of 20.
+    Agents are listed in pages of 20. Reading the organisations costs one request per 100, up to 1,000.
     """
     rights.require_operator(session)
     request, cursor = _request(), current_request.query_value("cursor")
-    read, values = partial(_page, request, cursor), _values(session, request, cursor)
-    return filtered_lists.page(session, "usage.html", "/settings", request.query, read, **values)
+    read = partial(_page, session, request, cursor)
+    return filtered_lists.page(session, "usage.html", "/settings", request.query, read, **_values(request, cursor))
 
 
 @signed_in("/settings")
 def download(session: Session) -> Response:
-    """Return the usage of at most 200 agents as a file with a row for each agent and day."""
+    """Return the usage of up to 200 agents as a file. If there are more, the last line contains the next file's path.
+
+    The name of a file with such a line, or of a later file, contains `part`.
+    """
     rights.require_operator(session)
-    lines = [files.csv_line(cells) for record in _records(_request()) for cells in _rows(record)]
-    text = files.heading(files.CSV, ("agentId", "day", *COUNTS)) + "".join(lines)
-    return pages.download("usage.csv", files.MEDIA[files.CSV], text)
+    request, cursor = _request(), current_request.query_value("cursor")
+    file = usage_file.read(session, request.query, request.selected, request.agent_ids, cursor)
+    name, text = "usage.csv" if not (cursor or file.next_cursor) else "usage-part.csv", file.text
+    if file.next_cursor:
+        following = calls.query_string({**request.query, "cursor": file.next_cursor})
+        address = f"{pages.root()}/{session.workspace_id}{_PATH}.csv{following}"
+        text += files.csv_line((guard.texts(session)("usage_part"), address))
+    return pages.download(name, files.MEDIA[files.CSV], text)
 
 
 def _request() -> _Request:
     """Return the request. Raise NotFound for an unknown organisation."""
     query = periods.with_dates(filtered_lists.query_from_request(("org", "from", "to")))
-    organisations = calls.get("/v3/orgs", {"pageSize": _MAX_ORGANISATIONS})["data"]
+    organisations, has_more = _organisations()
+    known = {one["ID"]: one for one in organisations}
     if not query["org"]:
-        return _Request(query, organisations, None)
-    selected = next((one for one in organisations if one["ID"] == query["org"]), None)
-    if selected is None:
-        raise errors.NotFound.of("organisation")
-    return _Request(query, organisations, selected.get("widgetIDs") or [])
+        return _Request(query, organisations, has_more, None)
+    selected = known.get(query["org"]) or calls.get("/v2/orgs/{org_id}", org_id=query["org"])["data"]
+    listed = [*{**known, selected["ID"]: selected}.values()]
+    return _Request(query, listed, has_more, selected.get("widgetIDs") or [])
 
 
-def _page(request: _Request, cursor: str | None) -> Document:
-    """Return a page of records with their groups. Raise InvalidPeriod."""
+def _organisations() -> tuple[list[Document], bool]:
+    """Return up to 1,000 organisations by name, and whether there are more."""
+    organisations: list[Document] = []
+    query = {"pageSize": _PAGE_SIZE, "cursor": None}
+    for _ in range(_MAX_PAGES):
+        page = calls.get("/v3/orgs", query)
+        organisations += page["data"]
+        query["cursor"] = page.get("nextCursor")
+        if query["cursor"] is None:
+            break
+    by_name = sorted(organisations, key=lambda listed: display_name(listed, "name", "ID").casefold())
+    return by_name, query["cursor"] is not None
+
+
+def _page(session: Session, request: _Request, cursor: str | None) -> Document:
+    """Return a page of records with their groups, the period before, and the agents' titles. Raise InvalidPeriod."""
     page = usage_records.read(request.query, request.agent_ids, cursor)
-    selected = [one for one in request.organisations if request.query["org"] in ("", one["ID"])]
-    return {**page, "groups": usage_records.by_organisation(page["data"], selected)}
-
-
-def _values(session: Session, request: _Request, cursor: str | None) -> Document:
+    before = usage_records.read_before(request.query, request.agent_ids, cursor)
+    agent_ids = [one["agentId"] for one in page["data"] if "agentId" in one]
     return {
-        "titles": overview.visible_agents(session).titles,
-        "organisations": request.organisations,
-        "counts": COUNTS,
-        "recent": periods.recent_periods(),
-        "is_first": not cursor,
-        "before": usage_records.read_before(request.query, request.agent_ids, cursor),
+        **page,
+        "groups": usage_records.by_organisation(page["data"], request.selected, before.records if before else ()),
+        "totals": usage_records.totals(page["data"]),
+        "before": before,
+        "titles": overview.titles_of(session.workspace_id, agent_ids),
     }
 
 
-def _records(request: _Request) -> Iterator[Document]:
-    cursor = None
-    for _ in range(_MAX_PAGES):
-        page = usage_records.read(request.query, request.agent_ids, cursor)
-        yield from page["data"]
-        cursor = page.get("nextCursor")
-        if cursor is None:
-            return
-
-
-def _rows(record: Document) -> Iterator[tuple[Any, ...]]:
-    for day in record["days"]:
-        yield record.get("agentId"), clock.iso(day["from"])[:10], *(day[name] for name in COUNTS)
+def _values(request: _Request, cursor: str | None) -> Document:
+    recent = periods.recent_periods()
+    return {
+        "organisations": request.organisations,
+        "has_more_organisations": request.has_more_organisations,
+        "counts": COUNTS,
+        "recent": recent,
+        "months": {
+            text: dates
+            for text, dates in periods.neighbouring_months(request.query).items()
+            if dates not in recent.values()
+        },
+        "is_first": not cursor,
+    }

@@ -1,7 +1,7 @@
 """The records on the usage page: agents' counts in a period, of the workspace or of one organisation's agents."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -18,12 +18,24 @@ _PERIOD = ("from", "to", "range.from", "range.to")
 _PLACE = re.compile("[0-9]{1,4}")  # a cursor in an organisation's list of agents
 
 
+class Before(NamedTuple):
+    """The same agents' records in the equally long period before, the number of its days, and its sums."""
+
+    days: int
+    records: list[Document]
+    totals: Document
+
+
 class Group(NamedTuple):
-    """An organisation, or None for agents of no organisation, with its agents' records and their sums."""
+    """An organisation, or None for agents of no organisation, with its agents' records and their sums.
+
+    The records with the most conversations are first. `before` contains the sums of the period before.
+    """
 
     organisation: Document | None
     records: list[Document]
     totals: Document
+    before: Document
 
 
 def read(query: dict[str, str], agent_ids: Sequence[str] | None, cursor: str | None) -> Document:
@@ -35,8 +47,8 @@ def read(query: dict[str, str], agent_ids: Sequence[str] | None, cursor: str | N
     return _explained(lambda: _read(since, until, agent_ids, cursor))
 
 
-def read_before(query: dict[str, str], agent_ids: Sequence[str] | None, cursor: str | None) -> Document | None:
-    """Return the totals of the same agents in the equally long period before, `{days, totals}`.
+def read_before(query: dict[str, str], agent_ids: Sequence[str] | None, cursor: str | None) -> Before | None:
+    """Return the same agents' counts in the equally long period before.
 
     Return None if the period or the one before is invalid or has no beginning.
     """
@@ -47,22 +59,40 @@ def read_before(query: dict[str, str], agent_ids: Sequence[str] | None, cursor: 
         page = _explained(lambda: _read(2 * since - until, since, agent_ids, cursor))
     except periods.InvalidPeriod:
         return None
-    return {"days": (until - since) // _DAY_SECONDS, "totals": _totals(page["data"])}
+    return Before((until - since) // _DAY_SECONDS, page["data"], totals(page["data"]))
 
 
-def by_organisation(records: Sequence[Document], organisations: Sequence[Document]) -> list[Group]:
+def by_organisation(
+    records: Sequence[Document], organisations: Sequence[Document], before: Sequence[Document]
+) -> list[Group]:
     """Return the records by organisation, in the order of the organisations. The last group has no organisation.
 
     An agent of several organisations is in each of their groups.
     """
-    groups, grouped = [], set()
+    groups, grouped = [], set[str]()
     for organisation in organisations:
         agent_ids = {*(organisation.get("widgetIDs") or ())}
-        own = [record for record in records if record.get("agentId") in agent_ids]
         grouped |= agent_ids
-        groups.append(Group(organisation, own, _totals(own)))
-    rest = [record for record in records if record.get("agentId") not in grouped]
-    return [group for group in (*groups, Group(None, rest, _totals(rest))) if group.records]
+        groups.append(_group(organisation, records, before, agent_ids.__contains__))
+    rest = _group(None, records, before, lambda agent_id: agent_id not in grouped)
+    return [group for group in (*groups, rest) if group.records]
+
+
+def totals(records: Iterable[Document]) -> Document:
+    """Return the sums of the records' counts."""
+    added = [record["totals"] for record in records]
+    return {name: sum(one[name] for one in added) for name in COUNTS}
+
+
+def _group(
+    organisation: Document | None,
+    records: Sequence[Document],
+    before: Sequence[Document],
+    has_agent: Callable[[str | None], bool],
+) -> Group:
+    own = [one for one in records if has_agent(one.get("agentId"))]
+    own.sort(key=lambda record: -record["totals"][COUNTS[0]])
+    return Group(organisation, own, totals(own), totals(one for one in before if has_agent(one.get("agentId"))))
 
 
 def _read(since: int | None, until: int | None, agent_ids: Sequence[str] | None, cursor: str | None) -> Document:
@@ -94,7 +124,3 @@ def _explained(read_page: Callable[[], Document]) -> Document:
         if any(issue["path"] in _PERIOD for issue in error.issues):
             raise periods.InvalidPeriod("from") from error
         raise
-
-
-def _totals(records: Sequence[Document]) -> Document:
-    return {name: sum(record["totals"][name] for record in records) for name in COUNTS}

@@ -1,4 +1,4 @@
-"""The operators' pages for usage, erasures and the workspace."""
+"""The operators' pages for erasures and the workspace."""
 
 import html
 import json
@@ -7,21 +7,18 @@ from urllib.parse import quote
 
 import pytest
 
-from chalicelib import clock
-from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
-from tests.conftest import PassTime, StopClock
+from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import HOSTILE, PASSWORD
 from tests.moto_tables import snapshot
 from tests.queues.messages import take
 
-extensions.require("erasures", "reports")
+extensions.require("erasures")
 
 from chalicelib.extensions.erasures import functions
 from chalicelib.extensions.erasures.extension import QUEUE
-from tests.extensions.console.stored_counts import count
 
 
 def rows(text: str) -> list[list[str]]:
@@ -30,91 +27,6 @@ def rows(text: str) -> list[list[str]]:
         re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in re.findall(r"<tr[^>]*>(.*?)</tr>", text, re.S)
     ]
     return [[html.unescape(re.sub("<[^>]*>", "", cell)).strip() for cell in row] for row in plain][1:]
-
-
-def test_usage_lists_each_agent_and_downloads_each_day(operator: Browser, workspace: NewWorkspace) -> None:
-    today = clock.iso(clock.seconds())[:10]
-    count(workspace.workspace_id, "support", today, 0, "NL", conversations=1200, messages=80)
-    count(workspace.workspace_id, "support", "2026-01-05", 9, "NL", conversations=7, messages=8)
-    page = operator.open("/settings/usage")
-    assert ["Support", "1,200", "80", "0", "0", "0"] in rows(page.text)
-    assert ["Support", "7", "8", "0", "0", "0"] in rows(
-        operator.open("/settings/usage?from=2026-01-01&to=2026-01-31").text
-    )
-    january = operator.open("/settings/usage?from=2026-01-01&to=2026-01-31")
-    assert ["Total", "7", "8", "0", "0", "0"] in rows(january.text)
-    later = operator.open("/settings/usage?from=2026-01-06&to=2026-01-07").text
-    assert rows(later)[-1] == ["Previous 2 days", "7", "8", "0", "0", "0"]
-    assert "Previous" not in operator.open("/settings/usage?to=2026-01-31").text
-    file = operator.open("/settings/usage.csv?from=2026-01-01&to=2026-01-31")
-    assert file.headers["content-disposition"] == 'attachment; filename="usage.csv"'
-    lines = file.text.splitlines()
-    assert lines[0] == "agentId,day,conversations,messages,interactions,deliveries,leads"
-    assert "support,2026-01-05,7,8,0,0,0" in lines
-
-
-def test_usage_is_summed_by_organisation(operator: Browser, workspace: NewWorkspace, workspace_api: Api) -> None:
-    for agent in ("second", "other", "free"):
-        assert workspace_api.post(f"/v2/agents/{agent}", {"title": agent.title()}).status == 200
-    for org, agents in (("acme", ["support", "second"]), ("beta", ["other", "deleted"])):
-        assert workspace_api.post(f"/v2/orgs/{org}", {"name": org.title(), "widgetIDs": agents}).status == 200
-    for number, agent in enumerate(("support", "second", "other", "free"), 1):
-        count(workspace.workspace_id, agent, "2026-01-05", 9, "NL", conversations=number, messages=10)
-    january = "/settings/usage?from=2026-01-01&to=2026-01-31"
-    assert [(row[0], row[1]) for row in rows(operator.open(january).text)][:8] == [
-        ("Acme", "3"), ("Second", "2"), ("Support", "1"), ("Beta", "3"), ("Other", "3"), ("No organisation", "4"),
-        ("Free", "4"), ("Total", "10"),
-    ]  # fmt: skip
-    beta = operator.open(f"{january}&org=beta").text
-    assert [(row[0], row[1]) for row in rows(beta)[:2]] == [("Beta", "3"), ("Other", "3")]
-    assert "org=beta" in beta.partition("usage.csv")[2][:80]
-    assert operator.open("/settings/usage.csv?from=2026-01-01&to=2026-01-31&org=beta").text.splitlines()[1:] == [
-        "other,2026-01-05,3,10,0,0,0"
-    ]
-    assert operator.open(f"{january}&org=unknown").status == 404
-
-
-def test_usage_of_an_organisation_continues_after_20_agents(operator: Browser, workspace_api: Api) -> None:
-    agents = [f"a{number:02}" for number in range(21)]
-    for agent in agents:
-        assert workspace_api.post(f"/v2/agents/{agent}", {"title": agent}).status == 200
-    assert workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": agents}).status == 200
-    first = operator.open("/settings/usage?org=acme").text
-    assert rows(first)[0][0] == "Acme Total of this page"
-    (more,) = re.findall(r'href="[^"]*/settings/usage(\?[^"]*cursor=20)"', first)
-    assert "a20" not in str(rows(first)) and "a20" in str(
-        rows(operator.open(f"/settings/usage{html.unescape(more)}").text)
-    )
-
-
-@pytest.mark.parametrize("query", ["?cursor=%20", "?cursor=%3F", "?org=acme&cursor=x"])
-def test_an_invalid_cursor_is_not_an_invalid_period(query: str, operator: Browser) -> None:
-    page = operator.open(f"/settings/usage{query}")
-    assert (page.status, "wrong-from" in page.text) == (400, False)
-    assert "cursor must be the nextCursor of an earlier response." in page.text
-
-
-def test_usage_covers_this_month_and_offers_other_periods(operator: Browser, stop_clock: StopClock) -> None:
-    stop_clock(1_772_452_800)  # 2 March 2026, 12:00
-    page = operator.open("/settings/usage").text
-    assert re.findall(r'name="(from|to)" type="date" value="([^"]*)"', page) == [
-        ("from", "2026-03-01"), ("to", "2026-03-02"),
-    ]  # fmt: skip
-    periods = dict(re.findall(r'usage\?from=([^"]*)"(?: aria-current="true")?>([^<]*)</a>', page))
-    assert periods == {
-        "2026-03-01&amp;to=2026-03-02": "This month",
-        "2026-02-01&amp;to=2026-02-28": "Last month",
-        "2026-02-01&amp;to=2026-03-02": "Last 30 days",
-        "2025-12-03&amp;to=2026-03-02": "Last 90 days",
-    }
-    assert re.findall(r'aria-current="true">([^<]*)<', page) == ["This month"]
-    assert 'id="to" name="to" type="date" value="2026-03-02"' in operator.open("/settings/usage?from=2026-02-10").text
-
-
-@pytest.mark.parametrize("query", ["from=x", "from=2026-02-01&to=2026-01-01", "from=2024-01-01&to=2026-01-01"])
-def test_an_invalid_period_is_shown_at_its_field(query: str, operator: Browser) -> None:
-    page = operator.open(f"/settings/usage?{query}")
-    assert (page.status, 'id="wrong-from"' in page.text) == (400, True)
 
 
 def test_an_erasure_ends_with_a_receipt(operator: Browser, workspace_api: Api, pass_time: PassTime) -> None:
