@@ -9,6 +9,7 @@ from chalicelib.clients import store as clients
 from chalicelib.credentials import store
 from chalicelib.extensions.console import (
     calls,
+    change_notices,
     fields,
     guard,
     open_sessions,
@@ -112,10 +113,12 @@ def _change_sign_in(session: Session, member: str, current: str, new: str) -> Do
     change = {member: _new_email(session, client.open(), new) if member == _EMAIL else new}
     if change == {_PASSWORD: current}:
         raise guard.form_error(session, f"{_PASSWORD}.same")
+    before = client.open()
     try:
         commit_now(lambda: calls.send("POST", _CLIENT, change, f'"{client.version_tag}"', client_id=client.client_id))
     except clients.EmailTaken:
         raise guard.form_error(session, _EMAIL, clients.EmailTaken) from None
+    change_notices.send(client.workspace, client.client_id, before, change)
     return change
 
 

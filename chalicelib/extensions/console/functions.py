@@ -38,9 +38,11 @@ def _is_done(text: str) -> bool:
         elif isinstance(message, queue.Notify):
             notifier.notify(message)
         else:
-            from chalicelib.extensions.console.notifications import link_mail
+            from chalicelib.extensions.console.notifications import change_mail, link_mail
 
-            if isinstance(message, queue.SendLink):
+            if isinstance(message, queue.SendChangeNotice):
+                change_mail.send(message)
+            elif isinstance(message, queue.SendLink):
                 link_mail.send(message)
             else:
                 link_mail.send_reset(message)

@@ -7,7 +7,16 @@ from chalice.app import Response
 
 from chalicelib import errors, storage
 from chalicelib.credentials import tokens
-from chalicelib.extensions.console import calls, guard, one_time_links, pages, rendering, session_store, sessions
+from chalicelib.extensions.console import (
+    calls,
+    change_notices,
+    guard,
+    one_time_links,
+    pages,
+    rendering,
+    session_store,
+    sessions,
+)
 from chalicelib.extensions.console.one_time_links import Link
 from chalicelib.http import auth
 from chalicelib.workspaces import store as workspaces
@@ -36,6 +45,8 @@ def _set_password(workspace: str, token: str) -> Response:
     except errors.ApiError as error:
         return _form(workspace, link, error)
     sessions.clear_cache()
+    if link.document.get(_PASSWORD):
+        change_notices.send(workspace, link.client.client_id, link.document, {_PASSWORD: password})
     return _page(workspace, _language_of(workspace, link), is_done=True, link=None)
 
 

@@ -11,6 +11,7 @@ from chalicelib import errors
 from chalicelib.clients import store as clients
 from chalicelib.extensions.console import (
     calls,
+    change_notices,
     fields,
     guard,
     one_time_links,
@@ -27,6 +28,7 @@ from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.notifications import mail_settings, preferences, recipients
 from chalicelib.extensions.console.queue import SendLink
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import auth
 from chalicelib.storage import Document
 
 _PATH = "/v2/clients/{client_id}"
@@ -98,12 +100,16 @@ def _change_client(
 
 
 def _read(session: Session, org_id: str, client_id: str) -> tuple[Document, str]:
-    """Return a person in the organisation, and the record's entity tag. Raise Forbidden and NotFound."""
+    """Return a person in the organisation, and the record's entity tag. Raise Forbidden and NotFound.
+
+    Instead of the password, the person has the member `hasPassword`.
+    """
     rights.require_organisation(session, org_id)
-    client, tag = calls.read(_PATH, client_id=client_id)
+    with auth.acting_as(session.caller()._replace(scopes=None)):  # otherwise, the response omits the password
+        client, tag = calls.read(_PATH, client_id=client_id)
     if client.get("orgId") != org_id:
         raise errors.NotFound.of("client")
-    return client, tag
+    return {**client, "hasPassword": bool(client.pop(_PASSWORD, None))}, tag
 
 
 def _save(session: Session, client: Document, change: Document, tag: str) -> None:
@@ -119,6 +125,8 @@ def _save(session: Session, client: Document, change: Document, tag: str) -> Non
     commit_now(run)
     if change.get("disabled"):
         commit_now(lambda: sessions.stage_sign_out(clients.read(session.workspace_id, client["ID"])))
+    if client["hasPassword"]:
+        change_notices.send(session.workspace_id, client["ID"], client, change)
     sessions.clear_cache()
 
 

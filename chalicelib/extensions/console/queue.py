@@ -1,4 +1,4 @@
-"""The console's queue and its messages, which request emails about waiting conversations or with links."""
+"""The console's queue and its messages, which request emails to people."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -48,8 +48,21 @@ class SendResetLink(NamedTuple):
     claim: str
 
 
-Message = FindRecipients | Notify | SendLink | SendResetLink
-KINDS: tuple[type[Message], ...] = (FindRecipients, Notify, SendLink, SendResetLink)
+class SendChangeNotice(NamedTuple):
+    """Requests an email about a client's new email or password, which `member` names.
+
+    `address` is the sealed address before the change, and `changed_at` the time in Unix seconds.
+    """
+
+    workspace_id: str
+    client_id: str
+    member: str
+    changed_at: int
+    address: str
+
+
+Message = FindRecipients | Notify | SendLink | SendResetLink | SendChangeNotice
+KINDS: tuple[type[Message], ...] = (FindRecipients, Notify, SendLink, SendResetLink, SendChangeNotice)
 
 
 def send(workspace_id: str, notices: Iterable[Message], delay_seconds: int = 0) -> None:

@@ -1,8 +1,8 @@
 """Each workspace's email allowances per UTC day.
 
 All workspaces share the sender's quota and reputation, and a workspace can give its clients any address. Anyone can
-request links for forgotten passwords, so each purpose of links has an allowance of its own. Otherwise, such requests
-could use up the allowance of notifications. One row per day and purpose counts the emails, and expires later.
+request links for forgotten passwords, so each purpose has an allowance of its own. Otherwise, such requests could use
+up the allowance of notifications. One row per day and purpose counts the emails, and expires later.
 """
 
 from contextlib import suppress
@@ -13,14 +13,16 @@ from chalicelib import clock, storage
 
 # A tenth of the daily quota that SES grants a new production account.
 MAX_MAILS = 5_000
-# The allowance of each purpose of links.
+# The allowance of each other purpose.
 MAX_LINKS = 1_000
+CHANGES = "changes"
+"""The purpose of emails about a person's new email or password."""
 _DAY_SECONDS = 24 * 60 * 60
 _MAILS = "mails"
 
 
 class AllowanceRow(storage.Row):
-    """The number of emails that a workspace has sent on a day: notifications, or links for a purpose."""
+    """The number of emails that a workspace has sent on a day: notifications, or emails for a purpose."""
 
     class Meta:
         table_name = storage.table("workspaces")
@@ -41,7 +43,7 @@ class AllowanceRow(storage.Row):
 def take(workspace_id: str, purpose: str = "") -> bool:
     """Count an email before it is sent today. Return False if the limit is reached. This costs one request.
 
-    `purpose` is the purpose of a link, in `one_time_links.LIFETIMES`. Notifications have none.
+    `purpose` is `CHANGES`, or the purpose of a link, in `one_time_links.LIFETIMES`. Notifications have none.
     """
     end = clock.to_datetime((_today() + 2) * _DAY_SECONDS)
     actions = [AllowanceRow.mails.add(1), AllowanceRow.expires_at.set(end)]

@@ -71,7 +71,9 @@ def _compose(workspace_id: str, client: Document, purpose: str, token: str) -> b
     link = f"{mail_settings.console_url()}/{quote(workspace_id)}/password/{token}"
     message = mail.new_message(subject, client)
     message.set_content("\n\n".join([subject, why, link, hint, f"-- \n{ignore}"]) + "\n")
-    context = {"t": t, "language": language, "subject": subject, "why": why, "link": link, "hint": hint}
-    html = rendering.environment().get_template("link_mail.html").render(context, ignore=ignore)
+    context = {"language": language, "subject": subject, "why": why, "link": link, "hint": hint}
+    html = (
+        rendering.environment().get_template("link_mail.html").render(context, ignore=ignore, action=t("set_password"))
+    )
     message.add_alternative(html, subtype="html")
     return message.as_bytes()
