@@ -7,10 +7,11 @@ from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.credentials import scopes
-from chalicelib.extensions.console import calls, guard, pages, rights, webhook_deliveries
+from chalicelib.extensions.console import calls, guard, organisation_facts, pages, rights, webhook_deliveries
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
@@ -81,15 +82,16 @@ def _page(
 ) -> Response:
     get = calls.get
     tokens = get("/v3/tokens", {"limit": _PAGE_SIZE, "cursor": current_request.query_value("tokens")})
-    organisations = get("/v3/orgs", {"pageSize": _PAGE_SIZE, "cursor": current_request.query_value("cursor")})
+    page = get("/v3/orgs", {"pageSize": _PAGE_SIZE, "cursor": current_request.query_value("cursor")})
     webhooks = get("/v3/webhooks")["data"]
     return guard.form_page(
         session,
         "settings.html",
         "/settings",
         error,
-        organisations=organisations["data"],
-        following=organisations.get("nextCursor"),
+        organisations=sorted(page["data"], key=lambda record: display_name(record, "name", "ID").casefold()),
+        facts=organisation_facts.read(session, page["data"]),
+        following=page.get("nextCursor"),
         webhooks=webhooks,
         failing=webhook_deliveries.failing(webhooks),
         tokens=tokens["data"],

@@ -7,7 +7,7 @@ import pytest
 from chalicelib.extensions.console import operators
 from tests.api import Api
 from tests.extensions.console.browser import Browser, csrf_field, is_asked_once
-from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.conftest import HOSTILE, PASSWORD
 
 
 def test_a_token_is_shown_once_and_revoked(operator: Browser, workspace_api: Api) -> None:
@@ -42,14 +42,37 @@ def test_the_expiry_of_a_token_is_in_words_and_stands_out_in_the_last_days(
     operator: Browser, workspace_api: Api, seconds: int, text: str, is_soon: bool
 ) -> None:
     workspace_api.post("/v3/tokens", {"token": {"name": "Import", "expiresInSeconds": seconds}})
-    assert f'<div class="{"soon" if is_soon else "hint"}">{text}</div>' in operator.open("/settings").text
+    times = re.findall(
+        '<time datetime="[^"]*" title="([^"]+)"( class="soon")?>([^<]*)</time>', operator.open("/settings").text
+    )
+    assert [(bool(soon), shown) for _, soon, shown in times[-1:]] == [(is_soon, text)]
 
 
-def test_the_settings_begin_with_all_lists_and_a_result_with_its_list(operator: Browser) -> None:
+def test_the_settings_begin_with_organisations_and_a_result_with_its_list(operator: Browser) -> None:
     start = operator.open("/settings")
     issued = operator.submit(start, "/settings/tokens", {"name": "Import", "days": "90"})
     shown = [re.findall('class="panel first" id="([a-z]+)"', page.text) for page in (start, issued)]
-    assert shown == [["organisations", "webhooks", "tokens"], ["tokens"]]
+    assert shown == [["organisations"], ["tokens"]]
+
+
+def test_organisations_are_listed_with_their_agents_and_waiting_conversations(
+    operator: Browser, workspace_api: Api
+) -> None:
+    for number in range(3):
+        workspace_api.post(f"/v2/agents/a{number}", {"title": f"Agent {number}"})
+        workspace_api.post(
+            f"/agents/a{number}/interact/ann/state", {"metadata": {"state": "requested_chat", "userName": "Ann"}}
+        )
+    agents = ["gone", "a0", "a1", "a2", "a0"]
+    for org, name, own in (("a-1", HOSTILE, agents), ("b-1", "Beta", []), ("c-1", "acme", ["a1"])):
+        workspace_api.post(f"/v2/orgs/{org}", {"name": name, "widgetIDs": own})
+    page = operator.open("/settings").text.partition('id="organisations"')[2].partition("</table>")[0]
+    cells = re.findall(r"<small><code>(.*?)</code>.*?<td>(.*?)</td><td[^>]*>(.*?)</td>", page, re.DOTALL)
+    assert [[re.sub("<[^>]*>", "", one) for one in row] for row in cells] == [
+        ["a-1", "4 agents Agent 0 and 3 more", "3"], ["c-1", "1 agent Agent 1", "1"],
+        ["acme", "1 agent Support", "0"], ["b-1", "0 agents", "0"],
+    ]  # fmt: skip
+    assert "<img" not in page
 
 
 def test_the_install_snippets_have_the_address_of_the_run_and_can_be_copied(operator: Browser) -> None:
