@@ -11,7 +11,9 @@ _SCRIPT = _HERE / "node_modules" / "axe-core" / "axe.min.js"
 _RUN = "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(done, (e) => done(String(e)));"
 # A script that returns the contrast (WCAG 2.2) of each text, chart line and chart bar with its background.
 _CONTRAST = """
-const rgb = (colour) => colour.match(/[0-9.]+/g).map(Number);
+// A mixed colour has components from 0 to 1.
+const scale = (colour) => (part, place) => place < 3 && colour.startsWith('color(') ? part * 255 : Number(part);
+const rgb = (colour) => colour.match(/[0-9.]+/g).map(scale(colour));
 const light = (colour) => {
   const [r, g, b] = rgb(colour).map((c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;

@@ -119,7 +119,7 @@ ROWS: dict[Route, Row] = {
     ("GET", _HOOK): Row(OPERATOR),
     ("POST", _HOOK): Row(OPERATOR, page=_HOOK, typed={"action": "test"}),
     ("POST", f"{_HOOK}/deliveries"): Row(OPERATOR, page=_HOOK),
-    ("GET", _DELIVERY): Row(OPERATOR, shows=False),
+    ("GET", _DELIVERY): Row(OPERATOR),
     ("POST", _DELIVERY): Row(OPERATOR, page=_HOOK),
     ("GET", f"{_HOME}/account"): Row(OWN, shows=False),
     ("POST", f"{_HOME}/account"): Row(OWN, page=f"{_HOME}/account", typed={"notify": "on", "timezone": "Asia/Tokyo"}),
@@ -150,7 +150,7 @@ if has("transcripts"):
     }
 if has("erasures"):
     ROWS |= {
-        ("GET", f"{_HOME}/settings/erasures"): Row(OPERATOR, shows=False),
+        ("GET", f"{_HOME}/settings/erasures"): Row(OPERATOR, "?userID=ann"),
         ("POST", f"{_HOME}/settings/erasures"): Row(
             OPERATOR, page=f"{_HOME}/settings/erasures?userID=x", typed={"userID": "x", "action": "erase"}
         ),
@@ -170,7 +170,7 @@ if has("history"):
         ("GET", _VERSION): Row(PERSON),
         ("GET", f"{_VERSION}/text"): Row(PERSON),
         ("GET", f"{_AGENT}/tools/{{tool_id}}/versions"): Row(OPERATOR),
-        ("GET", f"{_AGENT}/tools/{{tool_id}}/versions/{{number}}"): Row(OPERATOR, shows=False),
+        ("GET", f"{_AGENT}/tools/{{tool_id}}/versions/{{number}}"): Row(OPERATOR),
         ("POST", f"{_AGENT}/tools/{{tool_id}}/versions/{{number}}"): Row(
             OPERATOR, page=f"{_AGENT}/tools/{{tool_id}}/versions/{{number}}"
         ),

@@ -109,7 +109,7 @@ def test_the_audit_log_names_records_and_links_to_them(operator: Browser, worksp
     ):  # fmt: skip
         assert path in links
     (version,) = {link for link in links if link.startswith(f"agents/support/tools/{tool}/versions/")}
-    assert "<ins>+ Look <b>&lt;b&gt;</b></ins>" in operator.open(f"/{version}").text
+    assert "<ins>+ Look <mark>&lt;b&gt;</mark></ins>" in operator.open(f"/{version}").text
 
 
 @pytest.mark.parametrize("query", ["kind=unknown", "id=support", "kind=unknown&id=x", "kind=agents&id=a%23b"])

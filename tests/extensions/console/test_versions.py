@@ -119,7 +119,7 @@ def test_a_listed_version_shows_what_changed_first(signed_in: Browser, workspace
     newest, second = page.partition("rows versions")[2].split("<li>")[1:3]
     assert "and 1 more" in newest and "<ins>Dutch</ins>" in newest
     assert "<del>… harbour, and you are brief.</del>" in second
-    assert "<ins>… harbour, and you are <b>warm &amp; </b>brief.</ins>" in second and "Bo Visser" in second
+    assert "<ins>… harbour, and you are <mark>warm &amp; </mark>brief.</ins>" in second and "Bo Visser" in second
 
 
 def test_a_text_that_is_also_split_into_lines_keeps_its_equal_words_in_an_excerpt(
@@ -133,7 +133,7 @@ def test_a_text_that_is_also_split_into_lines_keeps_its_equal_words_in_an_excerp
         save(signed_in, {"vg_systemPrompt": prompt})
         follow("agents", stream.read("agents"))
     page = signed_in.open(f"{AGENT}/versions").text
-    assert "brief.</del>" in page and "brief.<b> Smile.</b></ins>" in page
+    assert "brief.</del>" in page and "brief.<mark> Smile.</mark></ins>" in page
 
 
 def test_flags_and_languages_are_compared_by_their_names() -> None:

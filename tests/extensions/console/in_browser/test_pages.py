@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from selenium.webdriver.common.keys import Keys
@@ -55,6 +56,7 @@ OPERATOR_PAGES = (
     "/settings/usage",
     "/settings/audit",
     "/settings/erasures",
+    f"/settings/erasures?email={quote(hostile.PAYLOADS[2])}",
 )
 # Pages that operators rarely open, without the pages of records whose ids the service creates.
 FORM_PAGES = (
@@ -234,7 +236,7 @@ def test_forms_and_records_pass_the_same_checks(stranger: Person) -> None:
 
 
 def record_pages(person: Person) -> list[str]:
-    """Return the pages of a lead, a message, two erasures, and a tool and its versions."""
+    """Return the pages of a lead, a message, two erasures, a tool, versions, and a delivery."""
     run, wait = person.run, WebDriverWait(person.driver, SECONDS)
     lead = ask(run, "GET", "/v3/leads?agentId=support")["data"][0]["id"]
     unknown = {"userID": f"{hostile.PAYLOADS[1]} is unknown", "email": f"{hostile.PAYLOADS[2]}@acme.test"}
@@ -247,7 +249,11 @@ def record_pages(person: Person) -> list[str]:
     versions = wait.until(lambda _: ask(run, "GET", f"/v3/tools/{tool}/versions")["data"])
     pages_of_tool = [f"{below}/settings", f"{below}/versions", f"{below}/versions/{versions[-1]['number']}"]
     of_visitor = [f"/leads/support/{lead}", f"/convos/support/one-1/messages/{message}"]
-    return [*of_visitor, *(f"/settings/erasures/{one}" for one in erasures), *pages_of_tool]
+    version = ask(run, "GET", "/v3/agents/support/versions")["data"][0]["number"]
+    webhook = ask(run, "GET", "/v3/webhooks")["data"][0]["id"]
+    delivery = ask(run, "GET", f"/v3/webhooks/{webhook}/deliveries")["data"][0]["id"]
+    others = [f"/agents/support/versions/{version}", f"/settings/webhooks/{webhook}/deliveries/{delivery}"]
+    return [*of_visitor, *(f"/settings/erasures/{one}" for one in erasures), *pages_of_tool, *others]
 
 
 @whole
