@@ -9,23 +9,28 @@ new password, so only one of several concurrent uses succeeds.
 import hmac
 from typing import NamedTuple
 
-from pynamodb.attributes import TTLAttribute, UnicodeAttribute
+from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
 
 from chalicelib import clock, errors, ids, storage
 from chalicelib.clients import store as clients
 from chalicelib.clients.store import ClientRow
 from chalicelib.credentials import tokens
-from chalicelib.extensions.console import session_store
+from chalicelib.extensions.console import open_sessions, session_store
 from chalicelib.storage import Document
 
 INVITATION, RESET = "invitation", "reset"
 LIFETIMES = {INVITATION: 7 * 24 * 60 * 60, RESET: 60 * 60}
 """The lifetimes of links in seconds, by purpose: an invitation, or a reset of a forgotten password."""
 _LINKS, _TOKEN_LENGTH = "links", 43
+# The maximum number of links of a workspace that a page examines.
+_MAX_EXAMINED = 500
 
 
 class LinkRow(storage.Row):
-    """A link that has not been used. The token is not stored."""
+    """A link that has not been used. The token is not stored.
+
+    `sent_at` is in Unix seconds. Links of earlier releases have neither `sent_at` nor `details` (`open_sessions.seal`).
+    """
 
     class Meta:
         table_name = storage.table("workspaces")
@@ -37,6 +42,8 @@ class LinkRow(storage.Row):
     item = UnicodeAttribute(range_key=True)
     client_id = UnicodeAttribute()
     proof = UnicodeAttribute()
+    sent_at = NumberAttribute(null=True)
+    details = UnicodeAttribute(null=True)
     expires_at = TTLAttribute()
 
 
@@ -61,8 +68,9 @@ def stage(client: ClientRow, purpose: str) -> str:
     """
     token = ids.random_text(_TOKEN_LENGTH)
     row = _row(client.workspace, token)
-    row.client_id, row.proof = client.client_id, _proof(token, client, client.open())
-    row.expires_at = clock.to_datetime(clock.seconds() + LIFETIMES[purpose])
+    row.client_id, row.proof, row.sent_at = client.client_id, _proof(token, client, client.open()), clock.seconds()
+    row.details = open_sessions.seal(client.workspace, "", session_store.sign_in_data(client, client.open()))
+    row.expires_at = clock.to_datetime(row.sent_at + LIFETIMES[purpose])
     storage.put(row)
     return token
 
@@ -85,6 +93,22 @@ def read(workspace_id: str, token: str) -> Link:
     ):
         raise InvalidLink()
     return Link(row, client, document)
+
+
+def newest_by_client(workspace_id: str) -> dict[str, LinkRow]:
+    """Return each client's newest link that has not expired, by client id. This costs one request.
+
+    Of more than 500 links, some are omitted, as are those of earlier releases.
+    """
+    rows = storage.query(LinkRow, storage.join_key(workspace_id, _LINKS), limit=_MAX_EXAMINED, consistent=False)
+    now = clock.to_datetime(clock.seconds())
+    kept = (row for row in rows if row.sent_at is not None and now < row.expires_at)
+    return {row.client_id: row for row in sorted(kept, key=lambda row: row.sent_at)}
+
+
+def is_valid_for(row: LinkRow, client: ClientRow) -> bool:
+    """Return whether a link that has not expired is valid for its client as it is stored."""
+    return open_sessions.depends_on(client.workspace, row.details, session_store.sign_in_data(client, client.open()))
 
 
 def stage_use(link: Link) -> None:

@@ -44,9 +44,13 @@ class OpenSession(NamedTuple):
 
 def seal(workspace_id: str, user_agent: str, sign_in: "Sequence[str | None]") -> str:
     """Return the sealed details of a new session, which depends on the texts in `sign_in`."""
-    digest = hashlib.sha256(storage.encode_json(sign_in)).hexdigest()
-    details = {"userAgent": user_agent[:_MAX_USER_AGENT], "signIn": digest}
+    details = {"userAgent": user_agent[:_MAX_USER_AGENT], "signIn": _digest(sign_in)}
     return b64encode(encryption.seal(workspace_id, _PURPOSE, storage.encode_json(details))).decode()
+
+
+def depends_on(workspace_id: str, sealed: str, sign_in: "Sequence[str | None]") -> bool:
+    """Return whether sealed details depend on these texts."""
+    return bool(_unseal(workspace_id, sealed)["signIn"] == _digest(sign_in))
 
 
 def list_newest(session: "Session") -> list[OpenSession]:
@@ -80,7 +84,13 @@ def user_agent_of(row: "CredentialRow") -> str:
 
 
 def _details(row: "CredentialRow") -> dict[str, Any] | None:
-    if row.details is None:
-        return None
-    details: dict[str, Any] = json.loads(encryption.unseal(row.workspace, _PURPOSE, b64decode(row.details)))
+    return None if row.details is None else _unseal(row.workspace, row.details)
+
+
+def _unseal(workspace_id: str, sealed: str) -> dict[str, Any]:
+    details: dict[str, Any] = json.loads(encryption.unseal(workspace_id, _PURPOSE, b64decode(sealed)))
     return details
+
+
+def _digest(sign_in: "Sequence[str | None]") -> str:
+    return hashlib.sha256(storage.encode_json(sign_in)).hexdigest()

@@ -20,6 +20,7 @@ from chalicelib.extensions.console import (
     rights,
     sessions,
     settings,
+    sign_in_status,
     view_as,
 )
 from chalicelib.extensions.console.calls import commit_now
@@ -263,6 +264,7 @@ def _page(
         org_id=org_id,
         organisation=_organisation(session, org_id),
         client=client,
+        sign_in=sign_in_status.read(session.workspace_id, client["ID"], client["hasPassword"]) if client else None,
         may_change=rights.covers(session, client or rights.NEW),
         tag=tag,
         values=values,

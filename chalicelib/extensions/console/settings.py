@@ -13,7 +13,18 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, differences, fields, guard, overview, pages, periods, rights, sessions
+from chalicelib.extensions.console import (
+    calls,
+    differences,
+    fields,
+    guard,
+    one_time_links,
+    overview,
+    pages,
+    periods,
+    rights,
+    sessions,
+)
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import FLAG, LINES, TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
@@ -148,12 +159,16 @@ def _choices(t: Texts, organisation: Document) -> dict[str, list[tuple[str, str]
 def _people(session: Session, org_id: str, query: Document) -> tuple[list[Document], str | None]:
     """Return a page of an organisation's people, without secrets, and the next page's cursor.
 
-    `has_password` is whether the person has a password, and `may_invite` whether the session's person may send them a
-    link to set one.
+    `has_password` is whether the person has a password, `may_invite` whether the session's person may send them a link
+    to set one, and `invited_at` when the newest link that has not expired was sent, or None.
     """
     with auth.acting_as(session.caller()._replace(scopes=None)):  # otherwise, the response omits passwords
         page = calls.get("/v3/orgs/{org_id}/clients", query, org_id=org_id)
-    return [_listed(session, client) for client in page["data"]], page.get("nextCursor")
+    people = [_listed(session, client) for client in page["data"]]
+    is_any_invited = any(person["may_invite"] for person in people)
+    links = one_time_links.newest_by_client(session.workspace_id) if is_any_invited else {}
+    invited = {client_id: int(link.sent_at) for client_id, link in links.items()}
+    return [{**person, "invited_at": invited.get(person["ID"])} for person in people], page.get("nextCursor")
 
 
 def _listed(session: Session, client: Document) -> Document:

@@ -5,8 +5,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from chalicelib import clock
-from chalicelib.extensions.console import session_store
+from chalicelib import clock, storage
+from chalicelib.extensions.console import one_time_links, session_store
 from chalicelib.extensions.console.notifications import allowance, mail
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
@@ -257,3 +257,70 @@ def test_a_disabled_person_is_no_choice_for_a_conversation(operator: Browser, wo
     assert '<option value="bo"' in operator.open("/convos/support/ann").text
     workspace_api.post("/v2/clients/bo", {"disabled": True})
     assert '<option value="bo"' not in operator.open("/convos/support/ann").text
+
+
+def status_of(browser: Browser, client_id: str) -> str:
+    """Return the text of the card about a person's sign-in, and of the label beside the name."""
+    text = browser.open(f"/settings/orgs/acme/clients/{client_id}").text
+    label, card = re.search("</h1>(.*?)<button", text), re.search("<h2>Sign-in</h2>(.*?)</section>", text, re.DOTALL)
+    assert label and card
+    return " ".join(re.sub("<[^>]*>", " ", label[1] + card[1]).split())
+
+
+def row_of(page: str, name: str) -> str:
+    """Return the text of a person's row in the list of people."""
+    (row,) = [one for one in page.partition('class="stacked people linked"')[2].split("<tr>") if name in one]
+    return " ".join(re.sub("<[^>]*>", " ", row).split())
+
+
+def test_the_page_of_a_person_shows_how_far_they_have_come(
+    operator: Browser, mailing: Mailing, workspace: NewWorkspace, workspace_api: Api, pass_time: PassTime
+) -> None:
+    assert "No valid link" not in row_of(invite(operator), ANN["email"])
+    ann = workspace_api.get("/v3/clients?q=ann@acme.test").data[0]["ID"]
+    assert "Invited" in status_of(operator, ann) and "No valid link" in status_of(operator, ann)
+    mailing.run(60)
+    shown = status_of(operator, ann)
+    assert re.search(
+        r"Not set yet Invitation Sent .* UTC \. The link works until .* UTC \. Send invitation again", shown
+    )
+    assert re.search(
+        "Invited .* UTC Send invitation again", row_of(operator.open("/settings/orgs/acme").text, ANN["email"])
+    )
+    pass_time(7 * 24 * 60 * 60)
+    operator.start_session(key=workspace.workspace_key)
+    assert "Invitation No valid link" in status_of(operator, ann)
+    assert "No valid link" in row_of(operator.open("/settings/orgs/acme").text, ANN["email"])
+    operator.submit(operator.open(f"/settings/orgs/acme/clients/{ann}"), f"/clients/{ann}", {"action": "invite"})
+    mailing.run(60)
+    body = urlencode({"dashboardPassword": PASSWORD}).encode()
+    assert Api().call("POST", link_of(mailing), body, FORM).status == 200
+    assert "Active Password Set Last sign-in No open session" in status_of(operator, ann)
+    Browser(workspace.workspace_id).start_session(email=ANN["email"], password=PASSWORD)
+    assert re.search("Last sign-in .* UTC Send a link for a new password", status_of(operator, ann))
+
+
+def test_a_link_to_the_address_before_is_not_shown_as_valid(
+    operator: Browser, mailing: Mailing, workspace_api: Api
+) -> None:
+    invite(operator)
+    ann = workspace_api.get("/v3/clients?q=ann@acme.test").data[0]["ID"]
+    mailing.run(60)
+    workspace_api.post(f"/v2/clients/{ann}", {"name": "Ann B."})
+    assert "The link works until" in status_of(operator, ann)
+    workspace_api.post(f"/v2/clients/{ann}", {"email": "anne@acme.test"})
+    assert "No valid link" in status_of(operator, ann) and Api().get(link_of(mailing)).status == 404
+
+
+def test_a_link_of_an_earlier_release_is_not_shown(
+    operator: Browser, mailing: Mailing, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    invite(operator)
+    ann = workspace_api.get("/v3/clients?q=ann@acme.test").data[0]["ID"]
+    mailing.run(60)
+    (row,) = storage.query(one_time_links.LinkRow, storage.join_key(workspace.workspace_id, "links"))
+    row.sent_at = row.details = None
+    with storage.unit_of_work():
+        storage.put(row)
+    assert "No valid link" in status_of(operator, ann)
+    assert Api().get(link_of(mailing)).status == 200
