@@ -1,4 +1,4 @@
-"""Each console page's cost, and the overview's maximum size."""
+"""Each console page's cost and size, and the overview's maximum size."""
 
 import pytest
 
@@ -59,6 +59,12 @@ OPERATOR_PAGES = {
     "/agents/support/tools/{tool}/settings": "/console/agents/{id}/tools/{id}/settings",
     "/agents/support/tools/{tool}/versions": "/console/agents/{id}/tools/{id}/versions",
     "/new-agent": "/console/new-agent",
+    "/agents/support/new-tool": "/console/agents/{id}/new-tool",
+    "/settings/new-org": "/console/settings/new-org",
+    "/settings/new-webhook": "/console/settings/new-webhook",
+    "/settings/orgs/acme/new-client": "/console/settings/orgs/{id}/new-client",
+    "/settings/orgs/acme/clients/bo": "/console/settings/orgs/{id}/clients/{id}",
+    "/settings/webhooks/{webhook}/deliveries/{delivery}": "/console/settings/webhooks/{id}/deliveries/{id}",
 }
 
 
@@ -96,7 +102,7 @@ def test_a_page_has_its_documented_cost(signed_in: Browser, workspace_api: Api) 
         assert (answer.status, meter.writes) == (204 if path == LIVE else 200, 0)
         size = len(answer.text.encode())
         assert size < 100_000 or path != "/overview"
-        costs.check(name, meter)
+        costs.check(name, meter, page=None if path == LIVE else answer.text)
 
 
 @pytest.mark.usefixtures("midday")
@@ -108,12 +114,13 @@ def test_an_operators_page_has_its_documented_cost(operator: Browser, workspace_
         "tool": workspace_api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}),
     }
     ids = {name: answer.data["id"] for name, answer in records.items()}
+    ids["delivery"] = workspace_api.post(f"/v3/webhooks/{ids['webhook']}/test").data["id"]
     operator.open("/settings")  # caches the session
     for path, name in OPERATOR_PAGES.items():
         with metered() as meter:
-            assert operator.open(path.format(**ids)).status == 200
-        assert meter.writes == 0
-        costs.check(name, meter)
+            answer = operator.open(path.format(**ids))
+        assert (answer.status, meter.writes) == (200, 0)
+        costs.check(name, meter, page=answer.text)
 
 
 @pytest.mark.usefixtures("midday")
@@ -125,14 +132,17 @@ def test_a_version_has_its_documented_cost(operator: Browser, workspace_api: Api
     number = workspace_api.get("/v3/agents/support/versions").data[0]["number"]
     operator.open("/settings")  # caches the session
     with metered() as meter:
-        assert "<ins>After</ins>" in operator.open("/agents/support/versions").text
-    costs.check("/console/agents/{id}/versions with two versions", meter)
+        page = operator.open("/agents/support/versions").text
+    assert "<ins>After</ins>" in page
+    costs.check("/console/agents/{id}/versions with two versions", meter, page=page)
     with metered() as meter:
-        assert "<ins>+ After</ins>" in operator.open(f"/agents/support/versions/{number}").text
-    costs.check("/console/agents/{id}/versions/{number}", meter)
+        page = operator.open(f"/agents/support/versions/{number}").text
+    assert "<ins>+ After</ins>" in page
+    costs.check("/console/agents/{id}/versions/{number}", meter, page=page)
     with metered() as meter:
-        assert "After</a>" in operator.open("/settings/audit").text
-    costs.check("/console/settings/audit with changes to one agent", meter)
+        page = operator.open("/settings/audit").text
+    assert "After</a>" in page
+    costs.check("/console/settings/audit with changes to one agent", meter, page=page)
 
 
 @pytest.mark.usefixtures("midday")
@@ -142,8 +152,9 @@ def test_the_first_steps_have_their_documented_cost(workspace: NewWorkspace) -> 
     names = ("/console/overview of a workspace with no agent", "/console/overview of a workspace with one agent")
     for name in names:
         with metered() as meter:
-            assert "First steps" in browser.open("/overview").text
-        costs.check(name, meter)
+            page = browser.open("/overview").text
+        assert "First steps" in page
+        costs.check(name, meter, page=page)
         Api(workspace.workspace_key).post("/v2/agents/support", {"title": "Support"})
 
 
@@ -156,8 +167,9 @@ def test_a_known_visitors_conversation_has_its_documented_cost(
         assert workspace_api.post(f"/agents/support/interact/{convo_id}/state", body).status == 200
     signed_in.open("/convos")  # caches the session
     with metered() as meter:
-        assert "Earlier conversations" in signed_in.open("/convos/support/now").text
-    costs.check("/console/convos/{agent}/{id} of a visitor with an email", meter)
+        page = signed_in.open("/convos/support/now").text
+    assert "Earlier conversations" in page
+    costs.check("/console/convos/{agent}/{id} of a visitor with an email", meter, page=page)
 
 
 def test_unchanged_lists_have_their_documented_cost(signed_in: Browser) -> None:
