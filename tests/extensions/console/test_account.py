@@ -217,9 +217,12 @@ def test_an_operator_has_no_profile(workspace: NewWorkspace, workspace_api: Api)
     operator.start_session(key=workspace.workspace_key)
     page = operator.open("/account")
     assert "has no profile" in page.text
-    assert re.findall(r'<form[^>]* action="([^"]*)"', page.text) == [f"{operator.home}/sign-out"] * 2
+    assert re.findall(r'<form[^>]* action="([^"]*)"', page.text) == [f"{operator.home}/sign-out"]
+    assert "<h1>Signed in with a workspace key</h1>" in page.text
+    assert re.search(r"<span>[^<]+<small>Workspace key</small></span></a>\n<button", page.text)
     assert (
-        f"<code>{workspace.workspace_id}</code>" in page.text and f'href="{operator.home}/settings#tokens"' in page.text
+        re.search(f'<code data-copy="Copy"[^>]*>{workspace.workspace_id}</code>', page.text)
+        and f'href="{operator.home}/settings#tokens"' in page.text
     )
     form, before = csrf_field(page), snapshot()
     for path in ("/account", "/account/password", "/account/sign-out"):

@@ -52,7 +52,7 @@ def test_a_new_password_is_reported(signed_in: Browser, mailing: Mailing, worksp
         text = text_of(mailing.mails[0], kind)
         assert f"https://cams.test/prod/console/{workspace.workspace_id}/forgot-password" in text
         assert not any(secret in text for secret in (PASSWORD, NEW, signed_in.cookie))
-        assert " UTC" in text and "set your password" not in text
+        assert " UTC" in text and "Without the link" not in text
 
 
 def test_a_new_email_is_reported_to_the_address_before(

@@ -87,7 +87,7 @@ def test_a_stage_without_mail_requires_a_password(operator: Browser) -> None:
     assert "receives an email with a link" not in page.text and "the invitation" not in page.text
     assert "Invite a person" not in operator.open("/settings/orgs/acme").text
     assert operator.submit(page, "/new-client", ANN).status == 400
-    assert "Send a link" not in operator.open("/settings/orgs/acme/clients/bo").text
+    assert "Send a password link" not in operator.open("/settings/orgs/acme/clients/bo").text
     assert operator.post("/settings/orgs/acme/clients/bo", {"action": "invite"}).status == 403
 
 
@@ -297,7 +297,7 @@ def test_the_page_of_a_person_shows_how_far_they_have_come(
     assert Api().call("POST", link_of(mailing), body, FORM).status == 200
     assert "Active Password Set Last sign-in No open session" in status_of(operator, ann)
     Browser(workspace.workspace_id).start_session(email=ANN["email"], password=PASSWORD)
-    assert re.search("Last sign-in .* UTC Send a link for a new password", status_of(operator, ann))
+    assert re.search("Last sign-in .* UTC Send a password link", status_of(operator, ann))
 
 
 def test_a_link_to_the_address_before_is_not_shown_as_valid(

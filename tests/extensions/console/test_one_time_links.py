@@ -44,7 +44,7 @@ def use(link: str, password: str = NEW, **headers: str) -> Answer:
 
 
 def is_invalid(answer: Answer) -> bool:
-    return answer.status == 404 and "This link has expired or has already been used." in answer.text
+    return answer.status == 404 and "This link no longer works" in answer.text
 
 
 def test_a_link_sets_the_password_once(link: str, browser: Browser) -> None:

@@ -68,7 +68,7 @@ FORM_PAGES = (
     "/agents/support/new-tool",
     "/convos/support/one-1/delete",
 )
-VIEW = "form:has([value=view]) button"
+VIEW = "[form=view]"
 _STOPS = "a[href], button, input:not([type=hidden]), select, textarea, summary"
 _FOCUS = """
 const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
