@@ -185,7 +185,7 @@ def _page(
         webhook=webhook,
         tag=tag,
         values=_form_values(webhook) if sent is None else sent,
-        is_edited=sent is not None,
+        is_edited=sent is not None or bool(current_request.query_value("change")),
         groups=event_groups(),
         deliveries=page["data"],
         query=query,

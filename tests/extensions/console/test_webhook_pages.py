@@ -219,6 +219,12 @@ def test_a_failed_delivery_begins_with_the_reason_and_the_next_step(
     reason = page.index(f'<p class="error">{error}</p><p>')
     assert reason < page.index(step) < page.index("Redeliver") < page.index("Body that was sent")
     assert page.count(delivery["eventId"]) == 1 and "<dt>webhook-id</dt>" in page
+    has_wrong_url = step not in ("Respond with 200", "Your server failed.")
+    links = re.findall(r'<a class="button" href="[^"]*(/settings/[^"]*)">Change the URL</a>', page)
+    assert links == ([f"{path}?change=url"] if has_wrong_url else [])
+    webhook, changed = (operator.open(f"{path}{query}").text for query in ("", "?change=url"))
+    assert ('<details class="more-form">' in webhook, '<details class="more-form" open>' in changed) == (True, True)
+    assert '<summary class="button ">Change</summary>' in webhook and '<button class="second">Send test' in webhook
 
 
 def test_the_list_marks_webhooks_whose_newest_delivery_failed(
