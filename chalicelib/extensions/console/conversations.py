@@ -89,7 +89,7 @@ def _page(
         done=done if done in actions.RESULTS else None,
         texts=actions.TEXTS,
         may_change=partial(actions.may_change, session),
-        variables=_variables(values["meta"]),
+        variables=variables_of(values["meta"]),
         others=_others(values["meta"]),
         erasure=erasures.address_of(session, same_person.visitor_of(values["meta"])),
         next_waiting=_next_waiting(listed.waiting, (agent_id, convo_id)),
@@ -129,7 +129,7 @@ def _next_waiting(waiting: list[Document], here: tuple[str, str]) -> Document | 
     return next((waiting[place] for place in order if keys[place] != here), None)
 
 
-def _variables(metadata: Document) -> list[tuple[str, str]]:
+def variables_of(metadata: Document) -> list[tuple[str, str]]:
     """Return the first labels and captured variables that contain a text or number, such as the visitor's country."""
     merged = {**(metadata.get("labels") or {}), **(metadata.get("capturedVariables") or {})}
     texts = ((name, str(value)) for name, value in merged.items() if isinstance(value, str | int | float) and value)

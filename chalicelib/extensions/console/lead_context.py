@@ -21,16 +21,17 @@ _HOUR_MILLISECONDS = 60 * 60 * 1000
 
 
 def conversation_of(session: Session, lead: Document) -> Document:
-    """Return the template variables for the lead's conversation: `{meta, messages}`, or neither if it is unknown.
+    """Return the template variables for the lead's conversation: `{meta, messages, variables}`, or nothing if unknown.
 
     Without the member `convoId`, compare the visitor of the 50 conversations that began before or within an hour after
     the capture. This costs at most three requests, and one for each chunk with one of the newest four messages.
     """
     row = _find(session, lead) if "/convos" in session.pages else None
     if row is None:
-        return {"meta": None, "messages": []}
-    newest = bubbles.bubbles_that_fit(islice(transcript.newest_messages(row), _MAX_MESSAGES))
-    return {"meta": conversations.metadata_of(row), "messages": newest[::-1]}
+        return {"meta": None, "messages": [], "variables": []}
+    newest, meta = islice(transcript.newest_messages(row), _MAX_MESSAGES), conversations.metadata_of(row)
+    messages = bubbles.bubbles_that_fit(newest)[::-1]
+    return {"meta": meta, "messages": messages, "variables": conversations.variables_of(meta)}
 
 
 def others_of(session: Session, lead: Document) -> Document:

@@ -99,7 +99,9 @@ def rows(session: Session, titles: dict[str, str], query: LeadQuery) -> Position
 
 
 def _values(query: dict[str, str], agents: overview.VisibleAgents) -> Document:
+    without = {name: query_string({**query, name: ""}) for name in ("from", "to") if query[name]}
     return {
+        "without": without,
         "order_query": query_string({**query, "order": "" if query["order"] == _OLDEST else _OLDEST}),
         "titles": agents.titles,
         "has_more_agents": agents.has_more,

@@ -51,8 +51,34 @@ def test_only_administrators_delete_a_lead(bo: Browser, path: str, workspace_api
 def test_a_list_of_leads_shows_the_number_and_the_next_action(bo: Browser, workspace_api: Api) -> None:
     assert "There are no leads yet." in bo.open("/leads").text
     workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "name": "Ann"}})
-    assert "Shown: 1 of 1." in bo.open("/leads").text
+    assert ">1 of 1" in bo.open("/leads").text
     assert f'<a class="button second" href="{bo.home}/leads">Clear filters</a>' in bo.open("/leads?q=other").text
+
+
+def test_a_waiting_lead_offers_a_reply_and_shows_what_is_known_of_the_visitor(bo: Browser, workspace_api: Api) -> None:
+    known = {"state": "requested_chat", "capturedVariables": {"country": "NL", "page": HOSTILE}}
+    workspace_api.post("/agents/support/interact/ann/state", {"metadata": {"userName": "Ann"}})
+    workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": known})
+    lead = workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "convoId": "ann"}}).data
+    page = bo.open(f"/leads/support/{lead['id']}").text
+    assert re.findall(r'<a class="button" href="[^"]*(/convos[^"]*)">([^<]*)', page) == [
+        ("/convos/support/ann", "Reply")
+    ]
+    assert "<dt>Country</dt><dd>Netherlands</dd>" in page and "<img" not in page
+    head = page.partition('class="card lead"')[2].partition('class="main-aside"')[0]
+    assert re.findall("<summary[^>]*>([^<]*)", head) == ["Edit"]
+    workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": {"state": "ended_chat"}})
+    assert ">Open conversation</a>" in bo.open(f"/leads/support/{lead['id']}").text
+
+
+def test_each_day_filter_of_the_leads_can_be_removed(bo: Browser) -> None:
+    page = bo.open("/leads?from=2026-01-01&to=2026-01-31&q=ann").text
+    chips = re.findall(r'<a class="chip" href="([^"]*)"[^>]*><span>([^<]*)', page)
+    assert [(html.unescape(link).removeprefix(bo.home), text) for link, text in chips] == [
+        ("/leads?to=2026-01-31&q=ann", "From: 2026-01-01"),
+        ("/leads?from=2026-01-01&q=ann", "To: 2026-01-31"),
+    ]
+    assert '<details class="drop" open>' in bo.open("/leads?from=yesterday").text
 
 
 def test_a_lead_of_another_agent_is_not_found(bo: Browser, path: str, workspace_api: Api) -> None:
