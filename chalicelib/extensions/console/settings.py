@@ -18,6 +18,7 @@ from chalicelib.extensions.console import (
     differences,
     fields,
     guard,
+    inbox,
     one_time_links,
     overview,
     pages,
@@ -179,6 +180,15 @@ def _listed(session: Session, client: Document) -> Document:
     return {**shown, "has_password": has_password, "may_invite": may_invite}
 
 
+def _waiting(session: Session, organisation: Document) -> str:
+    """Return how many of the organisation's conversations wait for a person, as a text, for operators only."""
+    if session.client_id is not None:
+        return ""
+    listed, own = inbox.read(session), organisation.get("widgetIDs") or ()
+    waiting = [one for one in listed.conversations["waiting"] if one["agentId"] in own]
+    return inbox.count_text(len(waiting), listed.has_more)
+
+
 def _page(
     session: Session,
     organisation: Document,
@@ -204,6 +214,7 @@ def _page(
         zones=periods.ZONES,
         people=people,
         agents=overview.titles_of(session.workspace_id, (organisation.get("widgetIDs") or [])[:_LISTED_AGENTS]),
+        waiting=_waiting(session, organisation),
         following=following,
         sends_mail=mail_settings.are_complete(),
         saved=current_request.query_value("saved"),

@@ -1,9 +1,12 @@
 """Operators choose an organisation's agents, and delete organisations."""
 
+import html
 import re
 
 import pytest
 
+from chalicelib.extensions import has
+from chalicelib.extensions.console import sessions
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD
@@ -94,3 +97,18 @@ def test_an_organisation_is_deleted_after_a_question(operator: Browser, workspac
         assert "The organisation has been deleted." in operator.submit(page, "/orgs/acme/delete", {}).text
     assert workspace_api.get("/v2/orgs/acme").status == 404
     assert workspace_api.get("/v2/clients/bo").status == 200
+
+
+def test_operators_see_how_an_organisation_is(operator: Browser, signed_in: Browser, workspace_api: Api) -> None:
+    for agent, name in (("support", "ann"), ("support", "ben"), ("other", "cas")):
+        body = {"metadata": {"state": "requested_chat"}}
+        workspace_api.post(f"/agents/{agent}/interact/{name}/state", body)
+    page = operator.open("/settings/orgs/acme").text
+    assert re.search(r'Waiting for a person</dt><dd class="soon">2</dd>', page)
+    links = {"reports": "/settings/usage?org=acme", "history": "/settings/audit?kind=orgs&amp;id=acme"}
+    for path in (path for extension, path in links.items() if has(extension)):
+        assert f'href="{operator.home}{path}"' in page
+        assert operator.open(html.unescape(path)).status == 200
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    sessions.clear_cache()
+    assert "Waiting for a person</dt>" not in signed_in.open("/settings/orgs/acme").text
