@@ -7,11 +7,18 @@ from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.credentials import scopes
-from chalicelib.extensions.console import calls, guard, organisation_facts, pages, rights, webhook_deliveries
+from chalicelib.extensions.console import (
+    calls,
+    guard,
+    organisation_facts,
+    organisation_list,
+    pages,
+    rights,
+    webhook_deliveries,
+)
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
@@ -27,6 +34,7 @@ SCOPE_SETS: dict[str, tuple[str, ...]] = {
 }
 _DAY_SECONDS = 24 * 60 * 60
 _PAGE_SIZE = 100
+_SEARCHED = 8  # a longer list of organisations has a search field
 
 
 @signed_in("/settings")
@@ -74,6 +82,11 @@ def _token(sent: dict[str, str]) -> Document:
     return {**token, "scopes": granted} if granted else token
 
 
+def _organisations() -> Document:
+    page: Document = calls.get("/v3/orgs", {"pageSize": _PAGE_SIZE, "cursor": current_request.query_value("cursor")})
+    return {**page, "data": organisation_list.by_name(page["data"])}
+
+
 def _page(
     session: Session,
     values: dict[str, str],
@@ -82,16 +95,19 @@ def _page(
 ) -> Response:
     get = calls.get
     tokens = get("/v3/tokens", {"limit": _PAGE_SIZE, "cursor": current_request.query_value("tokens")})
-    page = get("/v3/orgs", {"pageSize": _PAGE_SIZE, "cursor": current_request.query_value("cursor")})
+    text = (current_request.query_value("q") or "").strip()
+    page = {"data": organisation_list.search(text)} if text else _organisations()
     webhooks = get("/v3/webhooks")["data"]
     return guard.form_page(
         session,
         "settings.html",
         "/settings",
         error,
-        organisations=sorted(page["data"], key=lambda record: display_name(record, "name", "ID").casefold()),
+        organisations=page["data"],
         facts=organisation_facts.read(session, page["data"]),
         following=page.get("nextCursor"),
+        text=text,
+        has_search=bool(text) or len(page["data"]) > _SEARCHED,
         webhooks=webhooks,
         failing=webhook_deliveries.failing(webhooks),
         tokens=tokens["data"],

@@ -9,6 +9,7 @@ from chalicelib.extensions.console import (
     calls,
     filtered_lists,
     guard,
+    organisation_list,
     overview,
     pages,
     periods,
@@ -18,14 +19,11 @@ from chalicelib.extensions.console import (
 )
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.extensions.console.usage_records import COUNTS
 from chalicelib.http import current_request, files
 from chalicelib.storage import Document
 
 _PATH = "/settings/usage"
-# The maximum number of pages of organisations, and of organisations per page.
-_MAX_PAGES, _PAGE_SIZE = 10, 100
 
 
 class _Request(NamedTuple):
@@ -46,7 +44,7 @@ class _Request(NamedTuple):
 def read_usage(session: Session) -> Response:
     """Show totals by organisation and agent in a period of UTC days, by default this month.
 
-    Agents are listed in pages of 20. Reading the organisations costs one request per 100, up to 1,000.
+    Agents are listed in pages of 20. Reading the organisations costs one request per 100.
     """
     rights.require_operator(session)
     request, cursor = _request(), current_request.query_value("cursor")
@@ -74,27 +72,13 @@ def download(session: Session) -> Response:
 def _request() -> _Request:
     """Return the request. Raise NotFound for an unknown organisation."""
     query = periods.with_dates(filtered_lists.query_from_request(("org", "from", "to")))
-    organisations, has_more = _organisations()
+    organisations, has_more = organisation_list.read_all()
     known = {one["ID"]: one for one in organisations}
     if not query["org"]:
         return _Request(query, organisations, has_more, None)
     selected = known.get(query["org"]) or calls.get("/v2/orgs/{org_id}", org_id=query["org"])["data"]
     listed = [*{**known, selected["ID"]: selected}.values()]
     return _Request(query, listed, has_more, selected.get("widgetIDs") or [])
-
-
-def _organisations() -> tuple[list[Document], bool]:
-    """Return up to 1,000 organisations by name, and whether there are more."""
-    organisations: list[Document] = []
-    query = {"pageSize": _PAGE_SIZE, "cursor": None}
-    for _ in range(_MAX_PAGES):
-        page = calls.get("/v3/orgs", query)
-        organisations += page["data"]
-        query["cursor"] = page.get("nextCursor")
-        if query["cursor"] is None:
-            break
-    by_name = sorted(organisations, key=lambda listed: display_name(listed, "name", "ID").casefold())
-    return by_name, query["cursor"] is not None
 
 
 def _page(session: Session, request: _Request, cursor: str | None) -> Document:

@@ -1,6 +1,7 @@
 """Operators issue and revoke access tokens in the console, and see the keys of agents."""
 
 import re
+from urllib.parse import quote
 
 import pytest
 
@@ -73,6 +74,23 @@ def test_organisations_are_listed_with_their_agents_and_waiting_conversations(
         ["acme", "1 agent Support", "0"], ["b-1", "0 agents", "0"],
     ]  # fmt: skip
     assert "<img" not in page
+
+
+def test_a_long_list_of_organisations_can_be_searched(operator: Browser, workspace_api: Api) -> None:
+    assert 'name="q"' not in operator.open("/settings").text
+    for number in range(8):
+        workspace_api.post(f"/v2/orgs/o-{number}", {"name": f"{HOSTILE} Beach {number}"})
+    assert 'name="q"' in operator.open("/settings").text
+    for text, ids in {
+        "beach 3": ["o-3"],
+        "O-4": ["o-4"],
+        " travel ": ["acme"],
+        HOSTILE: [f"o-{n}" for n in range(8)],
+    }.items():
+        page = operator.open(f"/settings?q={quote(text)}").text
+        assert re.findall("<small><code>([^<]*)</code>", page) == ids and "<img" not in page
+    nothing = operator.open("/settings?q=unknown").text
+    assert "No organisations match." in nothing and ">Clear filters</a>" in nothing
 
 
 def test_the_install_snippets_have_the_address_of_the_run_and_can_be_copied(operator: Browser) -> None:

@@ -168,13 +168,13 @@ def test_a_file_of_usage_leads_to_the_next_file(
 def test_every_organisation_can_be_selected(
     operator: Browser, workspace: NewWorkspace, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chalicelib.extensions.console.usage._PAGE_SIZE", 1)
+    monkeypatch.setattr("chalicelib.extensions.console.organisation_list._PAGE_SIZE", 1)
     workspace_api.post("/v2/orgs/beta", {"name": "Beta", "widgetIDs": ["other"]})
     count(workspace.workspace_id, "other", "2026-01-05", 9, "NL", conversations=1)
     page = operator.open(f"/settings/usage{JANUARY}").text
     assert '<option value="beta">Beta</option>' in page
     assert ["Beta", "1", "0", "0", "0", "0"] in table(page) and "Only the first" not in page
-    monkeypatch.setattr("chalicelib.extensions.console.usage._MAX_PAGES", 1)
+    monkeypatch.setattr("chalicelib.extensions.console.organisation_list._MAX_PAGES", 1)
     assert "Only the first 1 organisations are known here." in operator.open(f"/settings/usage{JANUARY}").text
     page = operator.open(f"/settings/usage{JANUARY}&org=beta").text
     assert '<option value="beta" selected>Beta</option>' in page and table(page)[0][:2] == ["Beta", "1"]

@@ -1,0 +1,38 @@
+"""Reads a workspace's organisations by name, and searches them."""
+
+from collections.abc import Iterable
+
+from chalicelib.extensions.console import calls
+from chalicelib.extensions.console.template_filters import display_name
+from chalicelib.storage import Document
+
+# The maximum number of pages, and of organisations per page.
+_MAX_PAGES, _PAGE_SIZE = 10, 100
+
+
+def read_all() -> tuple[list[Document], bool]:
+    """Return up to 1,000 organisations by name, and whether there are more. This costs one request per 100."""
+    organisations: list[Document] = []
+    query = {"pageSize": _PAGE_SIZE, "cursor": None}
+    for _ in range(_MAX_PAGES):
+        page = calls.get("/v3/orgs", query)
+        organisations += page["data"]
+        query["cursor"] = page.get("nextCursor")
+        if query["cursor"] is None:
+            break
+    return by_name(organisations), query["cursor"] is not None
+
+
+def search(text: str) -> list[Document]:
+    """Return the organisations of the first 1,000 whose name or id contains a text, by name."""
+    part = text.strip().casefold()
+    return [
+        one
+        for one in read_all()[0]
+        if any(part in name.casefold() for name in (display_name(one, "name", "ID"), one["ID"]))
+    ]
+
+
+def by_name(organisations: Iterable[Document]) -> list[Document]:
+    """Return the organisations in the order of their names."""
+    return sorted(organisations, key=lambda listed: display_name(listed, "name", "ID").casefold())
