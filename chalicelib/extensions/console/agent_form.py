@@ -35,12 +35,6 @@ GROUPS = {
         Field("chatEndMessage", LONG),
     ),
 }  # fmt: skip
-# The fields with a hint, which is the text `note.<field>`.
-NOTED = (
-    "vg_systemPrompt", "vg_defaultModel", "vg_temperature", "vg_maxTokens", "limits.maxInteractionsPerUserId",
-    "limits.maxMonthlyCreditsUsage", "limits.maxAnnualCreditsUsage", "messagesLimit", "retention.days",
-    "proactiveMessage", "avatarImageUrl", "headerImageUrl", "fontFamily",
-)  # fmt: skip
 _FIELDS = tuple(field for group in GROUPS.values() for field in group)
 # The maximum size of all fields as HTML, in bytes. An agent may take up 3 MB of JSON, and indentation makes it several
 # times larger.
@@ -132,7 +126,8 @@ def _read_rest(text: str) -> Document:
         raise errors.Invalid("", [{"path": REST, "message": "must be a JSON object"}])
     twice = [field.path for field in _FIELDS if fields.at(rest, field.path) is not None]
     if twice:
-        raise errors.Invalid("", [{"path": path, "message": "has a separate field on this page"} for path in twice])
+        rule = f"must not contain members that have a field on this page: {', '.join(twice)}"
+        raise errors.Invalid("", [{"path": REST, "message": rule}])
     return rest
 
 

@@ -97,26 +97,31 @@ def _page(
     conflicts: Any = (),
 ) -> Response:
     """Return an agent's page with these values, and with each error next to its field."""
-    rules = guard.rules(session, error)
     return guard.form_page(
         session,
         "agent.html",
         "/agents",
         error,
         conflicts,
-        {path: rule for path, rule in rules if path in values},
+        _issues(session, error, values),
         agent=agent,
         tag=tag,
         values=values,
         groups=agent_form.GROUPS,
-        noted=agent_form.NOTED,
         languages=languages(session, values.get("lang", "")),
         left_out=agent_form.members_that_fit(agent).left_out,
-        others=[(path, rule) for path, rule in rules if path not in values],
         **_tools(agent),
         saved=current_request.query_value("saved"),
         service=pages.service_url(),
     )
+
+
+def _issues(session: Session, error: errors.ApiError | None, values: dict[str, Any]) -> dict[str, str]:
+    """Return the broken rules by field. The JSON field has the rules of all members without a field."""
+    rules = guard.rules(session, error)
+    of_fields = {path: rule for path, rule in rules if path in values}
+    others = "\n".join(f"{path}: {rule}" for path, rule in rules if path not in values)
+    return {**of_fields, **({agent_form.REST: others} if others else {})}
 
 
 def languages(session: Session, stored: str) -> list[tuple[str, str]]:

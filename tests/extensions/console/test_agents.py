@@ -10,6 +10,7 @@ import pytest
 from chalicelib.agents import listing
 from chalicelib.extensions import has
 from chalicelib.extensions.console import agent_form, agents, sessions
+from chalicelib.extensions.console.fields import FLAG, TEXTS
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
@@ -112,6 +113,11 @@ def test_the_form_explains_its_fields_and_can_be_reset(signed_in: Browser, works
         page = signed_in.open(AGENT).text
         assert note in page and re.search(rf'<button type="reset"[^>]*>[^<]*{discard}', page)
         assert page.count("note.") == 0
+        for field in (one for group in agent_form.GROUPS.values() for one in group if one.kind != FLAG):
+            part = page.partition(f' id="{field.path}"')[2].partition(
+                "</fieldset>" if field.kind == TEXTS else "</div>"
+            )
+            assert '<p class="hint">' in part[0], field
 
 
 def test_invalid_fields_are_listed_in_the_order_of_the_page(signed_in: Browser, workspace_api: Api) -> None:
@@ -205,21 +211,22 @@ def test_fields_and_json_are_saved_and_what_is_hidden_stays(signed_in: Browser, 
         ({"rest": "[]"}, "rest", "must be a JSON object"),
         ({"rest": '{"theme": NaN}'}, "rest", "is not JSON"),
         ({"rest": "[" * 100_000}, "rest", "is not JSON"),
-        ({"rest": '{"title": "x"}'}, "title", "has a separate field"),
-        ({"rest": '{"nodes": []}'}, None, "nodes cannot be removed"),
-        ({"rest": '{"theme": 5}'}, None, "<code>theme</code>"),
-        ({"rest": '{"ui": {"voice": {"question": 1}}}'}, None, "<code>ui.voice.question</code>"),
-        ({"rest": '{"nonsense": 1}'}, None, "<code>nonsense</code>"),
+        ({"rest": '{"title": "x"}'}, "rest", "a field on this page: title"),
+        ({"rest": '{"nodes": []}'}, "rest", "nodes cannot be removed"),
+        ({"rest": '{"theme": 5}'}, "rest", "theme: must be a string"),
+        ({"rest": '{"ui": {"voice": {"question": 1}}}'}, "rest", "ui.voice.question: must be a string"),
+        ({"rest": '{"nonsense": 1}'}, "rest", "nonsense: "),
     ],
 )
 def test_what_is_wrong_stands_at_its_field_and_what_was_typed_stays(
-    changed: dict[str, str], field: str | None, rule: str, signed_in: Browser
+    changed: dict[str, str], field: str, rule: str, signed_in: Browser
 ) -> None:
     before = snapshot()
     answer = save(signed_in, {"description": "Typed just now", **changed})
-    assert (answer.status, rule in answer.text, "Typed just now" in answer.text) == (400, True, True)
-    if field:
-        assert f'id="wrong-{field}"' in answer.text
+    assert (answer.status, "Typed just now" in answer.text) == (400, True)
+    assert rule in answer.text.partition(f'id="wrong-{field}">')[2].partition("</p>")[0]
+    focused = re.findall(r'<(?:input|textarea) id="([^"]+)"[^>]* autofocus', answer.text)
+    assert focused == [field] and f'aria-describedby="wrong-{field}"' in answer.text
     assert (
         all(html.escape(value) in answer.text or len(value) > 1000 for value in changed.values()) or "rest" in changed
     )
