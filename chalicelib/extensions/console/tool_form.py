@@ -15,6 +15,7 @@ from chalicelib.extensions.console import (
     rights,
     settings,
     template_filters,
+    tool_rules,
     tool_trials,
 )
 from chalicelib.extensions.console.calls import commit_now
@@ -27,10 +28,9 @@ from chalicelib.tools import models
 
 _PATH, _OF_AGENT = "/v3/tools/{tool_id}", "/v3/agents/{agent_id}/tools"
 _FIELDS = (
-    Field("name", TEXT), Field("method", TEXT), Field("serverUrl", TEXT), Field("description", LONG),
+    Field("name", TEXT), Field("description", LONG), Field("method", TEXT), Field("serverUrl", TEXT),
     Field("disabled", FLAG),
 )  # fmt: skip
-METHODS, PLACES = ("GET", "POST", "PUT", "PATCH", "DELETE"), ("", "path", "query", "header", "body")
 TYPES = ("", "text", "number", "boolean")
 # The members of a parameter that the form shows, after its id.
 _PARAMETER = ("key", "type", "in", "description", "required")
@@ -61,7 +61,7 @@ class ToolPage(NamedTuple):
 def read_new_tool(session: Session, agent_id: str) -> Response:
     """Show the form for a new tool."""
     rights.require_operator(session)
-    page = _page_of(agent_id, {"method": METHODS[0]})
+    page = _page_of(agent_id, {"method": tool_rules.METHODS[0]})
     return _page(session, page, _values(page))
 
 
@@ -109,10 +109,10 @@ def _create(session: Session, page: ToolPage, sent: dict[str, str]) -> Response:
     values = _submitted_values(page, sent)
     try:
         body = {"tool": {"name": "", **_change(page, values, sent)}}
-        calls.send_once(sent.get("form_id"), _OF_AGENT, body, agent_id=page.agent_id)
+        tool = calls.send_once(sent.get("form_id"), _OF_AGENT, body, agent_id=page.agent_id)["data"]
     except errors.ApiError as error:
         return _page(session, page, values, error=error)
-    return _to_agent(session, page.agent_id, "tool")
+    return _after_save(session, page.agent_id, tool["id"], sent)
 
 
 def _save_form(session: Session, page: ToolPage, sent: dict[str, str]) -> Response:
@@ -121,7 +121,7 @@ def _save_form(session: Session, page: ToolPage, sent: dict[str, str]) -> Respon
     def save() -> Response:
         if change := _change(page, values, sent):
             commit_now(lambda: _save(session, page, change))
-        return _to_test(session, page) if sent.get("action") == _TEST else _to_agent(session, page.agent_id, "tool")
+        return _after_save(session, page.agent_id, page.tool["id"], sent)
 
     return settings.save_form(sent, page.tag, _values(page), values, partial(_page, session, page, values), save)
 
@@ -230,11 +230,13 @@ def _submitted_values(page: ToolPage, sent: dict[str, str]) -> dict[str, Any]:
 def _change(page: ToolPage, values: dict[str, Any], sent: dict[str, str]) -> Document:
     """Return the API request body that makes the changes. Hidden members of a parameter keep their values."""
     change = {**fields.change(page.members.fields, page.tool, values), **_secret(sent, _SECRET, _NO_SECRET)}
-    if not page.has_parameters:
-        return change
     stored = page.tool.get("fields") or []
+    if not page.has_parameters:
+        tool_rules.require(change, stored)
+        return change
     by_id = {field.get("id"): field for field in stored}
     entries = [_merged(by_id.get(row["id"] or None, {}), row) for row in _rows(page, sent)]
+    tool_rules.require(change, entries)
     return {**change, "fields": entries} if entries != stored else change
 
 
@@ -254,18 +256,15 @@ def _secret(sent: dict[str, str], name: str, removal: str) -> Document:
     return {name: None} if sent.get(removal) else {}
 
 
-def _choices(known: tuple[str, ...], stored: str) -> list[tuple[str, str]]:
-    """Return the options for a choice field, including a stored value that the console does not know."""
-    return [(choice, choice) for choice in dict.fromkeys((*known, *([stored] if stored else [])))]
-
-
 def _to_agent(session: Session, agent_id: str, saved: str) -> Response:
     return pages.saved(session.workspace_id, f"/agents/{agent_id}#tools", saved)
 
 
-def _to_test(session: Session, page: ToolPage) -> Response:
-    path = f"/agents/{page.agent_id}/tools/{page.tool['id']}/settings#test"
-    return pages.saved(session.workspace_id, path, "tool")
+def _after_save(session: Session, agent_id: str, tool_id: str, sent: dict[str, str]) -> Response:
+    """Show the tool's test or, after the other buttons, the agent's tools."""
+    if sent.get("action") != _TEST:
+        return _to_agent(session, agent_id, "tool")
+    return pages.saved(session.workspace_id, f"/agents/{agent_id}/tools/{tool_id}/settings#test", "tool")
 
 
 def _page(
@@ -293,7 +292,7 @@ def _page(
         saved=current_request.query_value("saved"),
         left_out=[*page.members.left_out, *([] if page.has_parameters else ["fields"])],
         has_parameters=page.has_parameters,
-        methods=_choices(METHODS, values.get("method", "")),
-        places=[(place, t(f"place.{place or 'default'}")) for place in PLACES],
+        methods=[(one, one) for one in dict.fromkeys((*tool_rules.METHODS, values.get("method"))) if one],
+        places=[(place, t(f"place.{place or 'default'}")) for place in tool_rules.PLACES],
         types=[(name, t(f"parameter_type.{name or 'any'}")) for name in TYPES],
     )

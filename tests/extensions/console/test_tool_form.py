@@ -65,6 +65,39 @@ def test_a_tool_needs_a_name_and_keeps_what_was_typed(operator: Browser) -> None
     assert 'value="https://pay.test"' in refused.text and 'value="amount"' in refused.text
 
 
+@pytest.mark.parametrize(
+    ("changed", "field", "rule"),
+    [
+        ({"serverUrl": "shop"}, "serverUrl", "must begin with https://"),
+        ({"serverUrl": "ftp://shop.test"}, "serverUrl", "must begin with https://"),
+        ({"serverUrl": "https://"}, "serverUrl", "must have a valid host"),
+        ({"serverUrl": "https://shop test"}, "serverUrl", "must not contain spaces"),
+        ({"serverUrl": "https://u:p@shop.test"}, "serverUrl", "must not contain a user name or password"),
+        ({"serverUrl": "https://shop.test/{order}"}, "serverUrl", "the place Path and the name order"),
+        ({"method": "LOOK"}, "method", "must be one of GET, POST, PUT, PATCH, DELETE"),
+    ],
+)
+def test_a_wrong_method_or_url_is_explained_at_its_field(
+    changed: dict[str, str], field: str, rule: str, operator: Browser, tool_id: str
+) -> None:
+    before = items()
+    for path in ("/agents/support/new-tool", f"/agents/support/tools/{tool_id}/settings"):
+        page = operator.open(path)
+        refused = operator.post(path, {**csrf_field(page), **controls(page), "description": "Typed <1>", **changed})
+        assert (refused.status, "Typed &lt;1&gt;" in refused.text) == (400, True)
+        assert rule in refused.text.partition(f'id="wrong-{field}">')[2].partition("</p>")[0]
+        assert re.search(rf'<(?:input|select) id="{field}"[^>]* autofocus', refused.text)
+    assert items() == before
+
+
+def test_a_stored_url_that_breaks_a_rule_stays(operator: Browser, tool_id: str, workspace_api: Api) -> None:
+    workspace_api.patch(f"/v3/tools/{tool_id}", {"tool": {"serverUrl": "shop/{order}", "method": "LOOK"}})
+    path = f"/agents/support/tools/{tool_id}/settings"
+    assert "The tool has been saved." in operator.post(path, {**controls(operator.open(path)), "name": "New"}).text
+    tool = workspace_api.get(f"/v3/tools/{tool_id}").data
+    assert (tool["name"], tool["serverUrl"], tool["method"]) == ("New", "shop/{order}", "LOOK")
+
+
 def test_save_and_test_saves_the_tool_and_shows_its_test(operator: Browser, workspace_api: Api, tool_id: str) -> None:
     path = f"/agents/support/tools/{tool_id}/settings"
     page = operator.open(path)
@@ -73,7 +106,8 @@ def test_save_and_test_saves_the_tool_and_shows_its_test(operator: Browser, work
     test = saved.text.partition('<aside class="card" id="test">')[2]
     assert "The tool has been saved." in test and 'name="argument.number"' in test
     assert workspace_api.get(f"/v3/tools/{tool_id}").data["name"] == "Find"
-    assert "Save and test" not in operator.open("/agents/support/new-tool").text
+    created = operator.submit(operator.open("/agents/support/new-tool"), "/new-tool", {"name": "New", "action": "test"})
+    assert "The tool has been saved." in created.text.partition('id="test">')[2] and 'value="New"' in created.text
 
 
 def test_an_unchanged_form_changes_nothing(operator: Browser, tool_id: str) -> None:
