@@ -30,6 +30,8 @@ from chalicelib.storage import Document
 
 _CLIENT = "/v2/clients/{client_id}"
 _FIELDS = (Field("name", TEXT), Field("preferredLanguage", TEXT), Field("timezone", TEXT))
+OTHERS = "others"
+"""The value of the field `session` that ends all listed sessions except this one."""
 _PASSWORD, _EMAIL = "dashboardPassword", "email"
 # The field for the current password, in the form that changes each member.
 _CURRENT = {_PASSWORD: "currentPassword", _EMAIL: "emailPassword"}
@@ -79,7 +81,10 @@ def save_password(session: Session) -> Response:
 
 @signed_in(sessions.ACCOUNT)
 def sign_out_everywhere(session: Session) -> Response:
-    """End all sessions of the person, including this one, or only the session whose id is in the form."""
+    """End all sessions of the person, including this one, or only the session whose id is in the form.
+
+    Instead of an id, the form may contain `OTHERS`.
+    """
     client_id, ended = _client_id(session), guard.form().get("session")
     if ended:
         return _end(session, ended)
@@ -89,10 +94,11 @@ def sign_out_everywhere(session: Session) -> Response:
 
 
 def _end(session: Session, session_id: str) -> Response:
-    """End one of the person's own open sessions. Do nothing for any other id."""
-    for one in open_sessions.list_newest(session):
-        if one.row.credential_id == session_id:
-            store.revoke(one.row)
+    """End one of the person's own listed sessions, or all except this one. Do nothing for any other id."""
+    others = {one.row.credential_id: one.row for one in open_sessions.list_newest(session)}
+    others.pop(session.row.credential_id, None)
+    for row in others.values() if session_id == OTHERS else filter(None, [others.get(session_id)]):
+        store.revoke(row)
     sessions.clear_cache()
     return pages.saved(session.workspace_id, sessions.ACCOUNT, "session_ended")
 

@@ -148,7 +148,7 @@ def test_a_later_change_through_the_api_keeps_sessions_ended(signed_in: Browser,
 
 CHROME = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/131.0 Safari/537.36"
 SAFARI = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) Version/18.1 Safari/604.1"
-_OTHER = re.compile('name="session" value="([^"]*)"')
+_OTHER = re.compile('name="session" value="(?!others")([^"]*)"')
 
 
 def with_browser(browser: Browser, user_agent: str) -> Browser:
@@ -176,8 +176,17 @@ def test_one_session_is_ended_and_the_others_stay(browser: Browser, workspace_ap
     ids = _OTHER.findall(page.text)  # newest first
     assert len(ids) == 2 and "Unknown browser" in page.text
     ended = first.submit(page, "/account/sign-out", {"session": ids[1]})
-    assert "That session ends" in ended.text and len(_OTHER.findall(ended.text)) == 1
+    assert "Ended sessions stop working" in ended.text and len(_OTHER.findall(ended.text)) == 1
     assert [is_signed_in(one) for one in (first, second, third)] == [True, False, True]
+
+
+def test_all_other_sessions_are_ended_at_once(browser: Browser, workspace_api: Api) -> None:
+    first = with_browser(browser, CHROME)
+    assert 'value="others"' not in first.open("/account").text
+    second, third = (with_browser(browser, agent) for agent in (SAFARI, "unknown"))
+    ended = first.submit(first.open("/account"), "/account/sign-out", {"session": "others"})
+    assert ">This session<" in ended.text and not _OTHER.findall(ended.text)
+    assert [is_signed_in(one) for one in (first, second, third)] == [True, False, False]
 
 
 def test_the_session_of_another_person_is_not_ended(signed_in: Browser, workspace_api: Api) -> None:
