@@ -122,7 +122,9 @@ def test_a_page_with_filters_examines_a_part_and_continues(
     assert names_on_all(signed_in, "/convos?state=ended_chat") == ended
     assert pages(signed_in, "/convos?tag=refund") == [[]] * 4
     assert "found since <time" in signed_in.open("/convos?tag=refund").text
-    assert "Search older entries" in signed_in.open("/convos?tag=refund").text
+    # The link is beside the number, and at the end of the list.
+    for query, number in (("tag=refund", 2), ("state=ended_chat", 2), ("tab=all", 0)):
+        assert signed_in.open(f"/convos?{query}").text.count(">Search older entries</a>") == number
 
 
 @pytest.mark.parametrize("query", ["", "&state=human-chatting"])

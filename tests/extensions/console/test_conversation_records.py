@@ -35,7 +35,13 @@ def test_a_download_contains_all_messages(bo: Browser) -> None:
 
 def test_a_deletion_shows_a_question_and_a_confirmation(bo: Browser, workspace_api: Api) -> None:
     assert f"{PAGE}/delete" in bo.open(PAGE).text
+    notes = {"notes": "Undated <b>\n\nNoor Visser, 2026-11-27 08:11:02 UTC:\nCall <i>"}
+    workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": notes})
     page = bo.open(f"{PAGE}/delete")
+    assert "<h1>Delete the conversation with &#34;&gt;&lt;img" in page.text
+    assert all(
+        text in page.text for text in ("<p>Undated &lt;b&gt;</p>", "<p>Call &lt;i&gt; <", "<bdi>Noor Visser</bdi>")
+    )
     assert "permanently" in page.text and "<img" not in page.text
     assert "<dd>150</dd>" in page.text and "<dd>Hello 149</dd>" in page.text
     for _ in range(2):

@@ -162,7 +162,7 @@ def test_a_page_shows_the_messages_around_a_message(bo: Browser, workspace_api: 
     assert texts_of(page) == ["Hello", "A tpyo", html.escape(HOSTILE, quote=False).replace('"', "&#34;")]
     marked = re.findall(r'<article class="turn chosen.*?</article>', page.text, re.DOTALL)
     assert len(marked) == 1 and "A tpyo" in marked[0]
-    assert 'class="edit"' not in page.text and "No webhook" in page.text
+    assert 'class="edit"' not in page.text and "Other systems" in page.text
     many = [{"mid": f"m{number}", "from": "bot", "item": {"text": f"Line {number}."}} for number in range(9)]
     assert workspace_api.post("/agents/support/interact/ann/messages", {"messages": many}).status == 200
     assert texts_of(bo.open(f"{PAGE}/messages/visitor")) == ["Help", "Hello"]
