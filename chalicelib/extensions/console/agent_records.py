@@ -7,7 +7,15 @@ from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.conversations import tallies
-from chalicelib.extensions.console import agents, calls, guard, pages, rights, template_filters
+from chalicelib.extensions.console import (
+    agents,
+    calls,
+    guard,
+    organisation_agents,
+    pages,
+    rights,
+    template_filters,
+)
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.rendering import Texts
 from chalicelib.extensions.console.sessions import Session
@@ -19,6 +27,7 @@ _FIELDS = (_TITLE, _LANG, _PROMPT, _TEMPLATE) = ("title", "lang", "vg_systemProm
 STARTERS = ("support", "leads", "bookings")
 """The names of the agents that the form for a new agent suggests. Their texts are `starter.<name>`."""
 _MAX_LEADS = 100  # a deletion page counts at most this many leads
+_ORGANISATION, _MAX_ORGANISATIONS = "org", 100  # a new agent can be added to one of the first 100 organisations
 # The member of an exported template's file that contains the template.
 _EXPORTED = "agentTemplate"
 
@@ -36,11 +45,14 @@ def read_new_agent(session: Session) -> Response:
 
 @signed_in("/agents")
 def create_agent(session: Session) -> Response:
-    """Create an agent with the submitted title and system prompt, or from the submitted template."""
+    """Create an agent with the submitted title and system prompt, or from the submitted template.
+
+    If an organisation is submitted, add the agent to it.
+    """
     rights.require_operator(session)
     sent = guard.form()
     try:
-        agent = _create(session, sent)
+        agent = _create_in_organisation(session, sent)
     except errors.ApiError as error:
         return _new_page(session, sent, error)
     return _to_agent(session, agent, "created")
@@ -83,6 +95,17 @@ def delete_agent(session: Session, agent_id: str) -> Response:
         return _deletion_page(session, agent, typed, guard.form_error(session, f"{_TITLE}.deletion"))
     calls.send("DELETE", _PATH, None, agent_id=agent_id)
     return _to_list(session)
+
+
+def _create_in_organisation(session: Session, sent: dict[str, str]) -> Any:
+    """Create the agent and add it to the submitted organisation, if any. Raise Invalid and NotFound."""
+    org_id = sent.get(_ORGANISATION)
+    if not org_id:
+        return _create(session, sent)
+    calls.get("/v2/orgs/{org_id}", org_id=org_id)  # without this organisation, create no agent
+    agent = _create(session, sent)
+    organisation_agents.add_agent(org_id, agent["ID"])
+    return agent
 
 
 def _create(session: Session, sent: dict[str, str]) -> Any:
@@ -136,6 +159,7 @@ def _new_page(session: Session, values: dict[str, str], error: errors.ApiError |
         has_template=_TEMPLATE in values,
         languages=agents.languages(session, values.get(_LANG, "")),
         starters=STARTERS,
+        organisations=calls.get("/v3/orgs", {"pageSize": _MAX_ORGANISATIONS})["data"],
         starter=current_request.query_value("start"),
     )
 

@@ -42,6 +42,12 @@ def save_agents(session: Session, org_id: str) -> Response:
     return pages.saved(session.workspace_id, f"/settings/orgs/{org_id}/agents", "true")
 
 
+def add_agent(org_id: str, agent_id: str) -> None:
+    """Add an agent to an organisation. Raise NotFound."""
+    commit_now(lambda: _save(org_id, set(), {agent_id}))
+    sessions.clear_cache()
+
+
 def _listed(org_id: str) -> Document:
     """Return the query, the titles of its agents, and the link to the next page, which is None at the end.
 

@@ -47,6 +47,23 @@ def test_a_suggestion_fills_in_the_form_and_an_agent_has_a_language(
     assert f'value="{title}"' not in operator.open("/new-agent?start=unknown").text
 
 
+def test_a_new_agent_can_be_added_to_an_organisation(operator: Browser, workspace_api: Api) -> None:
+    page, before = operator.open("/new-agent"), workspace_api.get("/v2/orgs/acme").data["widgetIDs"]
+    for _ in range(2):
+        created = operator.submit(page, "/new-agent", {"title": "Sales", "org": "acme"})
+    (added,) = {*workspace_api.get("/v2/orgs/acme").data["widgetIDs"]} - {*before}
+    assert workspace_api.get(f"/v3/agents/{added}").data["title"] == "Sales" and f"/agents/{added}/" in created.text
+    before = snapshot()
+    assert operator.submit(operator.open("/new-agent"), "/new-agent", {"title": "Next", "org": "x"}).status == 404
+    assert snapshot() == before
+
+
+def test_a_new_agent_starts_blank_or_from_a_suggestion(operator: Browser) -> None:
+    for address, selected in (("/new-agent", "Blank"), ("/new-agent?start=support", "Customer service")):
+        page = operator.open(address).text
+        assert re.findall(r'aria-current="true"><strong>([^<]*)<', page) == [selected]
+
+
 def test_an_agent_needs_a_title(operator: Browser) -> None:
     page, before = operator.open("/new-agent"), snapshot()
     refused = operator.submit(page, "/new-agent", {"title": " ", "vg_systemPrompt": "Be kind."})
