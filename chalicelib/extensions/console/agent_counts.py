@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from chalicelib import extensions
-from chalicelib.extensions.console import count_links, guard, periods, plots
+from chalicelib.extensions.console import count_links, figures, guard, periods, plots
 from chalicelib.extensions.console.plots import Trend
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
@@ -17,7 +17,7 @@ _COUNT = "conversations"
 
 
 class AgentCounts(NamedTuple):
-    """An agent's totals, the small line of its conversations, and the link to their list, or an empty string."""
+    """An agent's totals and rates, the line of its conversations, and the link to their list, or an empty string."""
 
     totals: Document
     trend: Trend
@@ -42,4 +42,6 @@ def _of_agent(session: Session, recent: Any, period: Any, agent_id: str) -> Agen
     )
     finished = periods.finished_count(report["series"], period.end)
     trend = plots.trends((_COUNT,), report["series"], finished)[_COUNT]
-    return AgentCounts(report["totals"], trend, count_links.of_conversations(session, period, agent=agent_id))
+    return AgentCounts(
+        figures.with_rates(report["totals"]), trend, count_links.of_conversations(session, period, agent=agent_id)
+    )

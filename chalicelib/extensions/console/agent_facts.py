@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from chalicelib import ids, storage
 from chalicelib.agents import store as agents
-from chalicelib.extensions.console import calls, change_authors, inbox
+from chalicelib.extensions.console import calls, change_authors, inbox, trials
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
@@ -19,23 +19,26 @@ class AgentFacts(NamedTuple):
 
     The counts of waiting conversations are texts, `total` of all agents. A change has the members `at`, in Unix
     seconds, and `by`, which is None if the author is unknown. An agent that is in no organisation has an empty list,
-    and one whose organisations are unknown is missing.
+    and one whose organisations are unknown is missing. `has_bot` is None for people who cannot connect a bot.
     """
 
     total: str
     waiting: dict[str, str]
     changes: dict[str, Document]
     organisations: dict[str, list[Document]]
+    has_bot: bool | None
 
 
 def read(session: Session, agent_ids: Sequence[str]) -> AgentFacts:
     """Return the facts of these agents.
 
-    This costs one request, one if an author used the console, those of the inbox, and one for operators.
+    This costs one request, one if an author used the console, those of the inbox, and two for operators.
     """
     total, waiting = _waiting(session, agent_ids) if "/convos" in session.pages else ("0", {})
-    organisations = _organisations(agent_ids) if agent_ids and session.client_id is None else {}
-    return AgentFacts(total, waiting, _changes(session, agent_ids), organisations)
+    changes = _changes(session, agent_ids)
+    if session.client_id is not None or not agent_ids:
+        return AgentFacts(total, waiting, changes, {}, None)
+    return AgentFacts(total, waiting, changes, _organisations(agent_ids), trials.has_bot())
 
 
 def _waiting(session: Session, agent_ids: Sequence[str]) -> tuple[str, dict[str, str]]:

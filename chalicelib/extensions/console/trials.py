@@ -79,6 +79,11 @@ def _page(
     )
 
 
+def has_bot() -> bool:
+    """Return whether an active webhook receives visitors' messages. This costs one request."""
+    return any(hook["enabled"] for hook in _hooks())
+
+
 def _hooks() -> list[Document]:
     """Return the webhooks for visitors' messages, including disabled webhooks. This costs one request."""
     return [hook for hook in calls.get("/v3/webhooks")["data"] if _EVENT in hook["events"]]

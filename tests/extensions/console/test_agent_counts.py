@@ -39,7 +39,7 @@ def week(page: str) -> list[str]:
 
 def test_a_card_has_the_numbers_of_the_last_seven_days(counted: Browser) -> None:
     page = counted.open("/agents").text
-    assert week(page) == ["Last 7 days 1,205 conversations : Support 241 handoffs : Support"]
+    assert week(page) == ["Last 7 days 1,205 conversations : Support 241 handoffs (20.0 %) : Support"]
     assert '<svg class="trend' in page
     links = [html.unescape(link) for link in re.findall(r'<p><a href="[^"]*(/(?:convos|analytics)\?[^"]*)"', page)]
     assert len(links) == 2 and all("agent=support" in link and counted.open(link).status == 200 for link in links)

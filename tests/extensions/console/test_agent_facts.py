@@ -71,6 +71,15 @@ def test_an_operator_sees_the_organisations_of_agents(
     assert facts(operator)["Other"][0] == ["None waiting"]
 
 
+def test_an_operator_sees_that_no_bot_is_connected(operator: Browser, signed_in: Browser, workspace_api: Api) -> None:
+    hook = {"url": "https://bot.example.com/cams", "events": ["message_received"], "enabled": False}
+    hook_id = workspace_api.post("/v3/webhooks", {"webhook": hook}).data["id"]
+    assert "No bot is connected." in operator.open("/agents").text
+    assert "No bot is connected." not in signed_in.open("/agents").text
+    workspace_api.patch(f"/v3/webhooks/{hook_id}", {"webhook": {"enabled": True}})
+    assert "No bot is connected." not in operator.open("/agents").text
+
+
 def test_people_without_the_inbox_see_no_counts(signed_in: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/clients/bo", {"canAccess": ["/agents"]})
     signed_in.start_session(email="bo@acme.test", password=PASSWORD)
@@ -87,4 +96,4 @@ def test_the_facts_cost_the_same_for_13_agents_and_for_40(operator: Browser, wor
             workspace_api.get("/v3/agents/search?limit=50")
         with metered() as meter:
             assert len(facts(operator)) == number + 2
-        assert meter.requests.total() - searched.requests.total() == 3
+        assert meter.requests.total() - searched.requests.total() == 4
