@@ -369,7 +369,7 @@ def test_a_chart_scales_by_the_values_that_it_draws(
 
 def test_the_table_of_a_chart_has_the_dates_of_both_periods(signed_in: Browser) -> None:
     page = signed_in.open("/analytics?from=2026-01-31&to=2026-02-01").text
-    row = r"<tr><th[^>]*>([^<]*)</th><td[^>]*>([^<]*)</td><td>([^<]*)</td><td[^>]*>([^<]*)</td></tr>"
+    row = r"<tr><th>([^<]*)<td>([^<]*)<td>([^<]*)<td>([^<]*)(?=<)"
     assert re.findall(row, page)[:2] == [("31 Jan", "7", "29 Jan", "0"), ("1 Feb", "0", "30 Jan", "0")]
     following = signed_in.open("/analytics?from=2026-02-02&to=2026-02-03").text
     assert re.findall(row, following)[:2] == [("2 Feb", "0", "31 Jan", "7"), ("3 Feb", "0", "1 Feb", "0")]

@@ -60,7 +60,7 @@ def test_a_tile_selects_its_chart(signed_in: Browser) -> None:
     page = signed_in.open("/analytics?days=7&chart=handoffRate").text
     assert re.findall(r'href="[^"]*chart=(\w+)#chart" aria-current="true"', page) == ["handoffRate"]
     assert 'aria-label="Handoff rate: 15.0 %"' in page and page.count("<figure") == 1
-    assert "<td>15.0 %</td>" in page and '<p class="hint">Handoffs to a person per 100 conversations.</p>' in page
+    assert "<td>15.0 %<" in page and '<p class="hint">Handoffs to a person per 100 conversations.</p>' in page
     links = re.findall(r'href="[^"]*(/analytics\?[^"]*)#chart"', page)
     assert len(links) == 12
     for link in map(html.unescape, links):
@@ -237,7 +237,7 @@ def test_the_heat_map_is_in_the_time_zone_of_the_period(
     counted = {
         f"{name} {at}:00: {number}": level
         for name, cells in re.findall(r'<th scope="row">(\w+)</th>(.*?)</tr>', rows)
-        for at, (level, number) in enumerate(re.findall(r'<td(?: class="h(\d)")?>(\d*)</td>', cells))
+        for at, (level, number) in enumerate(re.findall(r'<td(?: class="h(\d)")?>(\d*)(?=<|$)', cells))
         if level or number
     }
     assert counted == {f"{day} {hour}:00: 7": "4", f"Thu {9 + shift}:00: 2": "2"}
