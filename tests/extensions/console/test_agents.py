@@ -132,7 +132,12 @@ def test_the_look_of_the_chat_has_fields(signed_in: Browser, workspace_api: Api)
     assert "<h2>Look</h2>" in page.text
     signed_in.submit(page, AGENT, {**filled(page), **look})
     assert look.items() <= read_agent(workspace_api).items()
-    assert 'id="fontFamily" name="fontFamily" type="text" value="Inter"' in signed_in.open(AGENT).text
+    page = signed_in.open(AGENT)
+    assert 'id="fontFamily" name="fontFamily" type="text" value="Inter"' in page.text
+    assert '<h2>Look</h2> <span class="hint">Avatar, Header image, Font</span>' in page.text
+    refused = signed_in.post(AGENT, {**filled(page), "retention.days": "0"}).text
+    opened = re.findall(r'<details class="card[^"]*"( open|)><summary>\s*(?:<h2>)?([A-Z]\w+)', refused)
+    assert opened == [("", "Look"), (" open", "Limits")]
 
 
 def test_an_agents_language_has_a_name_and_an_unknown_code_stays(signed_in: Browser, workspace_api: Api) -> None:
