@@ -149,7 +149,8 @@ def test_a_removed_value_is_shown_as_empty(signed_in: Browser, workspace_api: Ap
     workspace_api.patch(f"/v3{AGENT}", {"agent": {"lang": "en", "starred": True}})
     page = signed_in.open(f"{AGENT}/versions/{NUMBER}").text
     for name, value, after in (("Language", "English", "Becomes empty"), ("Starred", "Yes", "No")):
-        assert f'<h3>{name}</h3>\n<pre><del>- {value}</del><span class="empty">{after}</span></pre>' in page
+        element = f'<h3>{name}</h3>\n<pre><del>- {value}</del><span class="empty">{after}</span></pre></div>'
+        assert f'<div class="member short">{element}' in page
     for prompt in ("Be brief.", None):
         workspace_api.patch(f"/v3{AGENT}", {"agent": {"vg_systemPrompt": prompt}})
         page = signed_in.open(f"{AGENT}/versions/{NUMBER}").text
