@@ -256,7 +256,7 @@ def test_what_failed_is_sent_again_once_per_form(
         fail_delivery(workspace.workspace_id, path.rpartition("/")[2], delivery["id"])
     ledger.delete_events(workspace.workspace_id, [sent[0]["eventId"]])
     page = operator.open(path)
-    assert "0 of 3 delivered</strong> · last failure <time" in page.text
+    assert re.search("0 of 3 delivered</strong> since <time[^>]*>[^<]*</time> · last failure <time", page.text)
     assert '<em class="state bad">Failing</em>' in page.text
     assert "</time>: It was not sent in time.</p>" in page.text
     assert "delivered</strong>" not in operator.open(f"{path}?status=expired").text
