@@ -44,6 +44,7 @@ PAGES = (
     "/convos/support/ann/messages/first",
     "/convos.csv",
     "/analytics",
+    "/organisation",
     "/leads",
     "/agents",
     "/agents/support",

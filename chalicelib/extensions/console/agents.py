@@ -63,7 +63,7 @@ def _list(session: Session, query: dict[str, str | None]) -> tuple[list[Any], Do
     """Return a page of agents, and the query of the next page, which is empty at the end."""
     if session.agent_ids is None:
         return _search(query)
-    org_id = session.client.get("orgId")
+    org_id = session.selected["ID"] if session.selected else session.client.get("orgId")
     if not org_id or not session.agent_ids:
         return [], {}
     own = {"cursor": query["cursor"], "limit": _PAGE_SIZE}

@@ -10,11 +10,11 @@ from chalicelib.extensions.console import (
     count_links,
     figures,
     guard,
+    operator_selection,
     overview,
     pages,
     periods,
     plots,
-    sessions,
 )
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
@@ -58,7 +58,7 @@ def _remembered_zone(session: Session, values: Document) -> dict[str, str]:
     if session.client_id is not None or values["problem"] or not values["query"]["tz"]:
         return {}
     zone = str(values["period"].zone)
-    return {"Set-Cookie": pages.cookie(sessions.ZONE_COOKIE, session.workspace_id, zone, _REMEMBERED_SECONDS)}
+    return {"Set-Cookie": pages.cookie(operator_selection.ZONE_COOKIE, session.workspace_id, zone, _REMEMBERED_SECONDS)}
 
 
 def _query() -> dict[str, str]:

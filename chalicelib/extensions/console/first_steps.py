@@ -21,10 +21,11 @@ class FirstStep(NamedTuple):
 def read(session: Session, titles: dict[str, str], report: Any) -> list[FirstStep]:
     """Return the four steps for an operator, or none if all are done or the workspace is in use.
 
-    This costs up to three API operations, which read conversations, a client and an organisation.
+    There are also none for a selected organisation. This costs up to three API operations, which read conversations, a
+    client and an organisation.
     """
     is_used = report is not None and report["totals"]["conversations"] >= _FEW_CONVERSATIONS
-    if session.client_id is not None or len(titles) > _FEW_AGENTS or is_used:
+    if session.client_id is not None or session.selected or len(titles) > _FEW_AGENTS or is_used:
         return []
     first = next(iter(titles), None)
     conversations = _conversations(first) if first else []

@@ -132,8 +132,8 @@ def form(max_bytes: int = _MAX_SENT) -> dict[str, str]:
 
 
 def require_agent(session: Session, agent_id: str) -> None:
-    """Raise NotFound unless the person sees this agent."""
-    if session.agent_ids is not None and agent_id not in session.agent_ids:
+    """Raise NotFound unless the person may see this agent. Operators see all, also with a selected organisation."""
+    if session.client_id is not None and agent_id not in (session.agent_ids or ()):
         raise errors.NotFound.of("agent")
 
 

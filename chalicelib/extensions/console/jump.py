@@ -90,7 +90,7 @@ def _first(text: str, places: Iterable[Place]) -> list[Place]:
 
 
 def _agents(session: Session, text: str) -> Iterator[Place]:
-    if session.agent_ids is None:
+    if session.client_id is None:
         matching = calls.get("/v3/agents/search", {"search": text, "limit": _PAGE_SIZE})["agents"]
         titles = {agent["ID"]: agent_title(agent) for agent in matching}
     else:

@@ -6,7 +6,6 @@ client was deleted or has a new email or password, or if its workspace key was r
 
 import hmac
 from collections.abc import Mapping
-from http.cookies import CookieError, SimpleCookie
 from typing import NamedTuple
 
 from chalice.app import Request
@@ -15,7 +14,8 @@ from chalicelib import clock, errors, ids, storage
 from chalicelib.clients import store as clients
 from chalicelib.credentials import store, tokens
 from chalicelib.credentials.store import CredentialRow, NewCredential
-from chalicelib.extensions.console import open_sessions, session_store
+from chalicelib.extensions.console import cookies, open_sessions, session_store
+from chalicelib.extensions.console.operator_selection import as_selected
 from chalicelib.extensions.console.pages import NAVIGATION
 from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.http import auth
@@ -23,7 +23,7 @@ from chalicelib.ids import IDENTIFIER
 from chalicelib.storage import Document, keyring
 from chalicelib.workspaces import store as workspaces
 
-COOKIE, VIEW_COOKIE, ZONE_COOKIE = "__Secure-cams", "__Secure-cams-view", "__Secure-cams-zone"
+COOKIE = "__Secure-cams"
 ACCOUNT, END_VIEW = "/account", "/end-view"
 _ALWAYS = (ACCOUNT, "/jump", "/sign-out", END_VIEW)
 _CACHE_SIZE = 1_000
@@ -41,6 +41,8 @@ class Session(NamedTuple):
     """A signed-in person. An operator (a workspace key) has no organisation, and `client` has only a time zone.
 
     If an operator views the console as a client, `viewed_client_id` is the client's id, and nothing can be changed.
+    If an operator has selected an organisation, `selected` is that organisation with its `ID`, and lists show its
+    agents' records only.
     """
 
     row: CredentialRow
@@ -49,6 +51,7 @@ class Session(NamedTuple):
     organisation: Document
     viewed_client_id: str | None = None
     workspace_name: str = ""  # for operators only
+    selected: Document | None = None
 
     @property
     def workspace_id(self) -> str:
@@ -72,9 +75,11 @@ class Session(NamedTuple):
 
     @property
     def agent_ids(self) -> list[str] | None:
-        """The agents whose records the person sees, or None for all agents. Invalid ids are omitted."""
-        ids = dict.fromkeys(self.organisation.get("widgetIDs") or ())
-        return None if self.client_id is None else [agent_id for agent_id in ids if IDENTIFIER.fullmatch(agent_id)]
+        """The agents whose records lists show, or None for all agents. Invalid ids are omitted."""
+        if self.client_id is None and not self.selected:
+            return None
+        ids = dict.fromkeys((self.selected or self.organisation).get("widgetIDs") or ())
+        return [agent_id for agent_id in ids if IDENTIFIER.fullmatch(agent_id)]
 
     @property
     def is_admin(self) -> bool:
@@ -122,7 +127,7 @@ _cache: dict[str, tuple[int, Session]] = {}  # by token hash, with the read time
 
 def current(request: Request, workspace_id: str) -> Session | None:
     """Return the session in the request's cookie for this workspace, or None if it is missing or invalid."""
-    token = _cookie(request, COOKIE)
+    token = cookies.read(request, COOKIE)
     if tokens.kind(token) != tokens.SESSION:
         return None
     token_hash, now = tokens.fingerprint(token), clock.milliseconds()
@@ -133,7 +138,7 @@ def current(request: Request, workspace_id: str) -> Session | None:
             _cache.clear()
         if session is not None:
             _cache[token_hash] = now, session
-    return _as_viewed(request, session) if session and session.workspace_id == workspace_id else None
+    return as_selected(request, session) if session and session.workspace_id == workspace_id else None
 
 
 def sign_in(workspace_id: str, fields: Mapping[str, str], address: str, user_agent: str = "") -> NewCredential:
@@ -269,29 +274,3 @@ def is_valid_for(session: Session, client: clients.ClientRow, document: Document
     """Return whether a client's session is valid for the stored client, which `document` contains."""
     proof = session_store.proof(session.token, session_store.sign_in_data(client, document))
     return not document.get("disabled") and hmac.compare_digest(proof, session.row.proof or "")
-
-
-def _as_viewed(request: Request, session: Session) -> Session:
-    """Return an operator's session with the client whom the operator views, if any. This costs up to two requests.
-
-    Otherwise, it has the time zone that the operator's browser remembers.
-    A removed client sees nothing, and the view continues until the operator ends it.
-    """
-    if session.row.client_id is not None:
-        return session
-    text = _cookie(request, VIEW_COOKIE)
-    client_id = session_store.viewed_client(session.token, text) if text else None
-    if client_id is None:
-        return session._replace(client={"timezone": _cookie(request, ZONE_COOKIE)})
-    row = clients.find(session.workspace_id, client_id)
-    client = row.open() if row else {}
-    organisation = session_store.organisation_of(session.workspace_id, client)
-    return session._replace(client=client, organisation=organisation, viewed_client_id=client_id)
-
-
-def _cookie(request: Request, name: str) -> str:
-    try:
-        cookie = SimpleCookie(request.headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return cookie.value if cookie else ""

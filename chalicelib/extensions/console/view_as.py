@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 from chalice.app import Response
 
-from chalicelib.extensions.console import pages, rights, session_store, sessions
+from chalicelib.extensions.console import operator_selection, pages, rights, session_store, sessions
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
@@ -25,5 +25,5 @@ def end(session: Session) -> Response:
 
 
 def _redirect(session: Session, page: str, value: str, seconds: int) -> Response:
-    cookie = pages.cookie(sessions.VIEW_COOKIE, session.workspace_id, value, seconds)
+    cookie = pages.cookie(operator_selection.VIEW_COOKIE, session.workspace_id, value, seconds)
     return pages.redirect(f"/{session.workspace_id}{page}", cookie)

@@ -72,6 +72,8 @@ ROWS: dict[Route, Row] = {
     ("POST", _CONVO): Row(PERSON, page=_CONVO, typed={"action": "end"}),
     ("POST", f"{_CONVO}/live"): Row(PERSON, page=_CONVO, typed={"text": "x"}),
     ("GET", f"{_HOME}/jump"): Row(OWN, "?q=kim"),
+    ("GET", f"{_HOME}/organisation"): Row(OPERATOR, shows=False),
+    ("POST", f"{_HOME}/organisation"): Row(OPERATOR, page=f"{_HOME}/organisation", typed={"org": "acme"}),
     ("GET", f"{_HOME}/leads"): Row(PERSON, "?agent=support"),
     ("GET", f"{_HOME}/leads.csv"): Row(PERSON, "?agent=support"),
     ("GET", _LEAD): Row(PERSON),
@@ -176,11 +178,12 @@ if has("history"):
         ),
         ("POST", _VERSION): Row(PERSON, page=_VERSION),
     }
-# These routes store nothing: a tool test, the form on the first page, links that name no client, the end of a view, an
-# agent's key, and a request for a link while the stage sends no emails.
+# These routes store nothing: a tool test, the form on the first page, links that name no client, cookies of operators,
+# an agent's key, and a request for a link while the stage sends no emails.
 UNSTORED = {
     ("POST", f"{_AGENT}/tools/{{tool_id}}"), ("POST", "/console"), ("POST", _UNSUBSCRIBE), ("POST", _PASSWORD),
     ("POST", f"{_HOME}/end-view"), ("POST", f"{_AGENT}/key"), ("POST", f"{_HOME}/forgot-password"),
+    ("POST", f"{_HOME}/organisation"),
 }  # fmt: skip
 MAY = {PERSON: {ALL, OWN, PERSON}, ADMIN: {ALL, OWN, PERSON, ADMIN}, OPERATOR: {ALL, PERSON, ADMIN, OPERATOR}}
 

@@ -45,6 +45,7 @@ PAGES = {
 }
 OPERATOR_PAGES = {
     "/settings": "/console/settings",
+    "/organisation": "/console/organisation",
     "/jump?q=support": "/console/jump?q={text} of an operator",
     "/settings/workspace": "/console/settings/workspace",
     "/settings/usage": "/console/settings/usage",

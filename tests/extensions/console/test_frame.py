@@ -8,15 +8,15 @@ from tests.extensions.console.browser import Browser
 
 def place(text: str) -> str:
     """Return the name above a page's navigation, with the text below it."""
-    (name,) = re.findall(r'<p class="organisation">.*?<span>(.*?)</span>', text)
-    return str(re.sub("<[^>]*>", " ", name)).strip()
+    (name,) = re.findall(r'<div class="organisation">.*?<div>(.*?)</div>', text)
+    return " ".join(re.sub("<[^>]*>", " ", name).split())
 
 
 def test_operators_see_the_name_of_the_workspace(operator: Browser, workspace_api: Api) -> None:
     workspace_api.patch("/v3/workspace", {"workspace": {"name": "Acme <b>Support</b>"}})
     page = operator.open("/settings/workspace")
-    assert place(page.text) == "Acme &lt;b&gt;Support&lt;/b&gt; Workspace"
-    assert place(operator.submit(page, "/settings/workspace", {"name": "Acme"}).text) == "Acme Workspace"
+    assert place(page.text) == "Acme &lt;b&gt;Support&lt;/b&gt; All organisations"
+    assert place(operator.submit(page, "/settings/workspace", {"name": "Acme"}).text) == "Acme All organisations"
     workspace_id = workspace_api.get("/v3/workspace").data["id"]
     sign_in = Browser(workspace_id)
     assert "<strong>Acme</strong>" in sign_in.open("").text
@@ -24,7 +24,7 @@ def test_operators_see_the_name_of_the_workspace(operator: Browser, workspace_ap
     workspace_api.patch("/v3/workspace", {"workspace": {"name": "\u200b"}})
     assert f"<code>{workspace_id}</code>" in sign_in.open("").text
     operator.submit(page, "/settings/workspace", {})
-    assert place(operator.open("/settings").text) == "Workspace"
+    assert place(operator.open("/settings").text) == "Workspace All organisations"
 
 
 def test_people_see_the_name_of_their_organisation(signed_in: Browser) -> None:

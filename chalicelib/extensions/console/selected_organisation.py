@@ -1,0 +1,50 @@
+"""The page on which an operator selects the organisation whose records all lists and figures show."""
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.extensions.console import guard, operator_selection, organisation_list, pages, rights, session_store
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
+from chalicelib.ids import IDENTIFIER
+
+_MAX_ORGANISATIONS = 100
+_FILTERED = ("/overview", "/convos", "/analytics", "/leads", "/agents")
+
+
+@signed_in("/overview")
+def read_choice(session: Session) -> Response:
+    """List up to 100 organisations whose name or id contains `q`, by name. `next` is the page to return to.
+
+    This searches 1,000 organisations, and costs one request per 100.
+    """
+    rights.require_operator(session)
+    following, text = (current_request.query_value(name) or "" for name in ("next", "q"))
+    organisations = organisation_list.search(text)
+    return guard.page(
+        session,
+        "selected_organisation.html",
+        following if following in _FILTERED else _FILTERED[0],
+        organisations=organisations[:_MAX_ORGANISATIONS],
+        has_more=len(organisations) > _MAX_ORGANISATIONS,
+        text=text,
+    )
+
+
+@signed_in("/overview")
+def choose(session: Session) -> Response:
+    """Set the cookie for the organisation in the form, or delete it without one. Raise Forbidden and NotFound."""
+    rights.require_operator(session)
+    sent = guard.form()
+    org_id, following = sent.get("org", ""), sent.get("next", "")
+    if org_id and not _exists(session, org_id):
+        raise errors.NotFound.of("organisation")
+    seconds = session_store.LIFETIME if org_id else 0
+    cookie = pages.cookie(operator_selection.ORGANISATION_COOKIE, session.workspace_id, org_id, seconds)
+    return pages.redirect(f"/{session.workspace_id}{following if following in _FILTERED else _FILTERED[0]}", cookie)
+
+
+def _exists(session: Session, org_id: str) -> bool:
+    is_id = IDENTIFIER.fullmatch(org_id) is not None
+    return is_id and bool(session_store.organisation_of(session.workspace_id, {"orgId": org_id}))

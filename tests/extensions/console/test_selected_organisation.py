@@ -1,0 +1,98 @@
+"""Tests for the organisation that an operator selects for all lists."""
+
+import re
+from http import HTTPStatus
+
+import pytest
+
+from tests.api import Api
+from tests.builders import state_body
+from tests.extensions.console.browser import Browser
+
+_LISTS = ("/overview", "/convos", "/convos?tab=all", "/analytics", "/leads", "/agents")
+
+
+@pytest.fixture
+def two_customers(operator: Browser, workspace_api: Api) -> Browser:
+    """Return an operator's browser. Acme has the agent `support`, and Boats the agent `boats`."""
+    workspace_api.post("/v2/agents/boats", {"title": "Boat desk"})
+    workspace_api.post("/v2/orgs/boats", {"name": "Boats & Co", "widgetIDs": ["boats"]})
+    workspace_api.post("/v2/orgs/empty", {"name": "Empty Ltd"})
+    for agent_id, name in (("support", "Ann"), ("boats", "Ben")):
+        body = state_body(f"Hello from {name}") | {"metadata": {"userName": name, "state": "requested_chat"}}
+        workspace_api.post(f"/agents/{agent_id}/interact/{name.lower()}/state", body)
+        workspace_api.post("/v3/leads", {"lead": {"agentId": agent_id, "name": f"Lead of {name}"}})
+    return operator
+
+
+def select(operator: Browser, org_id: str, following: str = "") -> str:
+    """Select an organisation, and return the text of the page that follows."""
+    page = operator.open("/organisation")
+    return operator.submit(page, "/organisation", {"org": org_id, "next": following}).text
+
+
+def test_all_lists_show_the_selected_organisation(two_customers: Browser) -> None:
+    before = {path: two_customers.open(path).text for path in _LISTS}
+    assert all("Boat desk" in text for text in before.values()), [*before]
+    assert 'class="selected"' not in before["/leads"] and ">All organisations</a>" in before["/leads"]
+    page = select(two_customers, "acme", "/convos")
+    assert "Hello from Ann" in page and "Hello from Ben" not in page
+    assert re.search(r'<span class="count" data-waiting=[^>]*>1<', page)
+    for path in _LISTS:
+        text = two_customers.open(path).text
+        assert re.search(r'class="selected"[^>]*>Acme', text), path
+        assert not any(name in text for name in ("Boat desk", "Hello from Ben", "Lead of Ben")), path
+    assert "Boat desk" in select(two_customers, "")
+
+
+def test_files_contain_the_selected_organisation(two_customers: Browser) -> None:
+    select(two_customers, "boats")
+    leads, conversations = (two_customers.open(f"/{name}").text for name in ("leads.csv", "convos.csv?tab=all"))
+    assert "Lead of Ben" in leads and "Lead of Ann" not in leads
+    assert "Ben" in conversations and "Ann" not in conversations
+
+
+def test_records_of_other_organisations_still_open(two_customers: Browser) -> None:
+    select(two_customers, "acme")
+    for path in ("/agents/boats", "/convos/boats/ben", "/jump?q=boat"):
+        assert "Boat desk" in re.sub("</?mark>", "", two_customers.open(path).text), path
+
+
+def test_an_organisation_without_agents_leads_to_its_agents(two_customers: Browser) -> None:
+    page = select(two_customers, "empty", "/overview")
+    assert "Empty Ltd has no agents" in page and "/settings/orgs/empty/agents" in page
+    assert "Hello from" not in two_customers.open("/convos?tab=all").text
+
+
+def test_a_removed_organisation_is_no_longer_selected(two_customers: Browser, workspace_api: Api) -> None:
+    select(two_customers, "boats")
+    workspace_api.delete("/v2/orgs/boats")
+    page = two_customers.open("/convos").text
+    assert "Hello from Ann" in page and "Hello from Ben" in page and 'class="selected"' not in page
+
+
+@pytest.mark.parametrize("org_id", ["unknown", "../acme", "a" * 200])
+def test_an_unknown_organisation_cannot_be_selected(two_customers: Browser, org_id: str) -> None:
+    page = two_customers.open("/organisation")
+    answer = two_customers.submit(page, "/organisation", {"org": org_id})
+    assert answer.status == HTTPStatus.NOT_FOUND and "Set-Cookie" not in answer.headers
+    assert "Hello from Ben" in two_customers.open("/convos").text
+
+
+def test_the_selection_returns_only_to_pages_with_lists(two_customers: Browser) -> None:
+    assert 'value="/leads"' in two_customers.open("/organisation?next=/leads").text
+    for following in ("//evil.test", "/settings", "https://evil.test"):
+        assert "evil" not in two_customers.open(f"/organisation?next={following}").text
+        assert "<h1>Overview</h1>" in select(two_customers, "acme", following)
+
+
+def test_many_organisations_are_searched(two_customers: Browser, workspace_api: Api) -> None:
+    assert 'type="search"' not in two_customers.open("/organisation").text
+    for number in range(101):
+        workspace_api.post(f"/v2/orgs/org-{number}", {"name": f"Shop {number:03}"})
+    page = two_customers.open("/organisation").text
+    assert page.count('name="org"') == 1 + 100 and "Only the first 100" in page
+    found = two_customers.open("/organisation?q=sHOP+09&next=/leads").text
+    assert re.findall(r"<strong>(Shop \d+)</strong>", found) == [f"Shop {number:03}" for number in range(90, 100)]
+    assert 'value="/leads"' in found and "Only the first" not in found
+    assert "No organisation" in two_customers.open("/organisation?q=xyz").text
