@@ -99,14 +99,14 @@ def save(row: ClientRow, before: Document, after: Document) -> None:
     if json_equal(after, before) and row.version_tag is not None:
         return
     row.seal(after)
+    if after.get("disabled"):  # otherwise, sessions that are idle meanwhile would be valid after the client is enabled
+        row.signed_out = ids.new_id()
     storage.put(row)
     old, new = _claim(row.workspace, before.get("email")), _claim(row.workspace, after.get("email"))
-    if old == new:
-        return
-    if new is not None:
+    if new not in (None, old):
         unclaimed = EmailRow.owner.does_not_exist() | (EmailRow.owner == row.client_id)
         storage.put(_email(row, new), unclaimed, EmailTaken())
-    if old is not None:
+    if old not in (None, new):
         storage.delete(_email(row, old), EmailRow.owner == row.client_id)
 
 

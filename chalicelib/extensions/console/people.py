@@ -114,18 +114,13 @@ def _read(session: Session, org_id: str, client_id: str) -> tuple[Document, str]
 
 
 def _save(session: Session, client: Document, change: Document, tag: str) -> None:
-    """Change a client that was read with this entity tag, if the session has the required permissions.
-
-    If this disables the client, also end the client's sessions and links, so that they stay invalid afterwards.
-    """
+    """Change a client that was read with this entity tag, if the session has the required permissions."""
 
     def run() -> None:
         rights.require(session, client["orgId"], client, {**client, **change})
         calls.send("POST", _PATH, change, tag, client_id=client["ID"])
 
     commit_now(run)
-    if change.get("disabled"):
-        commit_now(lambda: sessions.stage_sign_out(clients.read(session.workspace_id, client["ID"])))
     if client["hasPassword"]:
         change_notices.send(session.workspace_id, client["ID"], client, change)
     sessions.clear_cache()

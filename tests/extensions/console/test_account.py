@@ -237,3 +237,12 @@ def test_an_operator_has_no_profile(workspace: NewWorkspace, workspace_api: Api)
     for path in ("/account", "/account/password", "/account/sign-out"):
         assert operator.post(path, form).status == 403
     assert snapshot() == before
+
+
+def test_a_person_who_was_disabled_through_the_api_signs_in_anew(signed_in: Browser, workspace_api: Api) -> None:
+    """Even a session ends that was idle until the person was enabled again."""
+    for disabled in (True, False):
+        assert workspace_api.post("/v2/clients/bo", {"disabled": disabled}).status == 200
+    assert not is_signed_in(signed_in)
+    workspace_api.post("/v2/clients/bo", {"name": "Bo"})
+    assert is_signed_in(another(signed_in))
