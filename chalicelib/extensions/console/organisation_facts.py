@@ -26,7 +26,7 @@ def read(session: Session, organisations: Sequence[Document]) -> dict[str, Organ
     """
     agents = {one["ID"]: list(dict.fromkeys(one.get("widgetIDs") or ())) for one in organisations}
     titles = overview.titles_of(session.workspace_id, {one for ids in agents.values() for one in ids[:_MAX_TITLES]})
-    listed = inbox.read(session)
+    listed = inbox.read(session._replace(selected=None))  # the list also shows organisations that are not selected
     numbers = Counter(record["agentId"] for record in listed.conversations["waiting"])
     facts = {}
     for org_id, ids in agents.items():

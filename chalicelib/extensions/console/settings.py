@@ -184,9 +184,8 @@ def _waiting(session: Session, organisation: Document) -> str:
     """Return how many of the organisation's conversations wait for a person, as a text, for operators only."""
     if session.client_id is not None:
         return ""
-    listed, own = inbox.read(session), organisation.get("widgetIDs") or ()
-    waiting = [one for one in listed.conversations["waiting"] if one["agentId"] in own]
-    return inbox.count_text(len(waiting), listed.has_more)
+    listed = inbox.read(session._replace(selected=organisation))
+    return inbox.count_text(len(listed.conversations["waiting"]), listed.has_more)
 
 
 def _page(

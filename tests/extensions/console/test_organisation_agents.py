@@ -105,6 +105,11 @@ def test_operators_see_how_an_organisation_is(operator: Browser, signed_in: Brow
         workspace_api.post(f"/agents/{agent}/interact/{name}/state", body)
     page = operator.open("/settings/orgs/acme").text
     assert re.search(r'Waiting for a person</dt><dd class="soon">2</dd>', page)
+    workspace_api.post("/v2/orgs/rival", {"name": "Rival", "widgetIDs": ["other"]})
+    operator.submit(operator.open("/settings/orgs/rival"), "/organisation", {"org": "rival"})
+    page = operator.open("/settings/orgs/acme").text
+    assert re.search(r'Waiting for a person</dt><dd class="soon">2</dd>', page)
+    assert '<strong class="soon">2</strong>' in operator.open("/settings").text
     links = {"reports": "/settings/usage?org=acme", "history": "/settings/audit?kind=orgs&amp;id=acme"}
     for path in (path for extension, path in links.items() if has(extension)):
         assert f'href="{operator.home}{path}"' in page
