@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+from urllib.parse import quote
 
 from chalice.app import Response
 
-from chalicelib.extensions.console import calls, guard, overview
+from chalicelib.extensions.console import calls, guard, inbox, overview
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.routes import routes
 from chalicelib.extensions.console.sessions import ACCOUNT, Session
@@ -15,6 +16,7 @@ from chalicelib.storage import Document
 
 MAX_TEXT = 100  # the maximum length of a search text, in characters
 _MAX_RESULTS = 8  # the maximum number of results of a kind
+_MAX_WAITING = 5
 _PAGE_SIZE = 100
 # The pages that only operators may open, with the key of each title.
 _OPERATOR_PAGES = {
@@ -44,10 +46,11 @@ class Place(NamedTuple):
 def read_jump(session: Session) -> Response:
     """List the pages, agents, people, organisations and webhooks that match the search and that the person may see.
 
-    The best matches come first. Without a search, list the pages. Links also search the conversations and leads.
+    The best matches come first. Links also search the conversations and leads. Without a search, list up to five
+    conversations that wait for a person, the longest wait first, and the pages.
     """
     text = (current_request.query_value("q") or "").strip()[:MAX_TEXT]
-    places = [*_pages(session), *(_records(session, text) if text else ())]
+    places = [*_pages(session), *_records(session, text)] if text else [*_waiting(session), *_pages(session)]
     return guard.page(session, "jump.html", "/jump", text=text, max_text=MAX_TEXT, places=_best(places, text))
 
 
@@ -62,11 +65,18 @@ def _best(places: list[Place], text: str) -> list[Place]:
     return sorted((place for place in places if search in place.name.casefold()), key=rank)
 
 
+def _waiting(session: Session) -> Iterator[Place]:
+    if "/convos" in session.pages:
+        for one in inbox.read(session).conversations["waiting"][:_MAX_WAITING]:
+            path = f"/convos/{quote(one['agentId'], safe='')}/{quote(one['ID'], safe='')}"
+            yield Place(display_name(one, "userName", "userEmail", "ID"), path, "convos", "waiting")
+
+
 def _pages(session: Session) -> Iterator[Place]:
     t = guard.texts(session)
     for page in session.pages:
         yield Place(t(f"page{page}"), page, page[1:], "page")
-    yield Place(t("account"), ACCOUNT, "leads", "page")
+    yield Place(t("account"), ACCOUNT, "account", "page")
     for path, title in _OPERATOR_PAGES.items() if session.client_id is None else ():
         if f"/console/{{workspace}}{path.partition('#')[0]}" in routes.current_app.routes:
             yield Place(t(title), path, "settings", "page")
@@ -108,7 +118,7 @@ def _people(session: Session, text: str) -> Iterator[Place]:
         if home := client.get("orgId"):
             name, email = display_name(client, "name"), display_name(client, "email")
             shown = f"{name} ({email})" if name and email else name or email or client["ID"]
-            yield Place(shown, f"/settings/orgs/{home}/clients/{client['ID']}", "leads", "person")
+            yield Place(shown, f"/settings/orgs/{home}/clients/{client['ID']}", "account", "person")
 
 
 def _organisation(record: Document) -> Place:

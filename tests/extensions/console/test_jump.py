@@ -6,6 +6,8 @@ import pytest
 
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.builders import state_body
+from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.extensions.console.rows import CANARY, World, build
@@ -60,3 +62,18 @@ def test_names_that_begin_with_the_text_come_first_and_searches_last(browser: Br
 def test_a_text_that_is_too_long_is_truncated(browser: Browser) -> None:
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     assert browser.open(f"/jump?q={'x' * 5000}").status == 200
+
+
+def test_without_a_text_the_search_begins_with_who_waits_longest(
+    browser: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    for name in ("Ann", "Ben", "Cy", "Di", "Eve", "Fay"):
+        body = state_body("Hello") | {"metadata": {"userName": name, "state": "requested_chat"}}
+        workspace_api.post(f"/agents/support/interact/{name}/state", body)
+        pass_time(60)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    assert places(browser, "")[:6] == [
+        *(f"/convos/support/{name}" for name in ("Ann", "Ben", "Cy", "Di", "Eve")),
+        "/overview",
+    ]
+    assert "/convos/support/Ann" not in places(browser, "?q=overview")
