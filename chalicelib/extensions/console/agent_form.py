@@ -25,6 +25,15 @@ GROUPS = {
         Field("vg_systemPrompt", LONG), Field("vg_defaultModel", TEXT), Field("vg_temperature", NUMBER),
         Field("vg_maxTokens", NUMBER),
     ),
+    "transcriber": (
+        Field("voiceConfig.transcriber.provider", TEXT), Field("voiceConfig.transcriber.modelId", TEXT),
+        Field("voiceConfig.transcriber.language", TEXT),
+        Field("voiceConfig.transcriber.speechConfig.sampleRate", NUMBER),
+    ),
+    "speechGen": (
+        Field("voiceConfig.speechGen.provider", TEXT), Field("voiceConfig.speechGen.voiceId", TEXT),
+        Field("voiceConfig.speechGen.modelId", TEXT), Field("voiceConfig.speechGen.language", TEXT),
+    ),
     "look": (Field("avatarImageUrl", TEXT), Field("headerImageUrl", TEXT), Field("fontFamily", TEXT)),
     "limits": (
         Field("limits.maxInteractionsPerUserId", NUMBER), Field("limits.maxMonthlyCreditsUsage", NUMBER),
@@ -101,17 +110,21 @@ def read_only() -> frozenset[str]:
 
 def _rest(agent: Document) -> Document:
     """Return the members that have no separate field and are not set by the service."""
-    own = {field.path for field in _FIELDS}
-    rest: Document = {}
-    for name, value in agent.items():
-        if name in own or name in read_only():
-            continue
-        below = [path.partition(".")[2] for path in own if path.startswith(f"{name}.")]
+    return _without(
+        {name: value for name, value in agent.items() if name not in read_only()}, {field.path for field in _FIELDS}
+    )
+
+
+def _without(document: Document, paths: set[str]) -> Document:
+    """Return a document without the members at these dotted paths, and without objects that become empty."""
+    left: Document = {}
+    for name, value in document.items():
+        below = {path.partition(".")[2] for path in paths if path.startswith(f"{name}.")}
         if below and isinstance(value, dict):
-            value = {one: inner for one, inner in value.items() if one not in below}
-        if value or not below:
-            rest[name] = value
-    return rest
+            value = _without(value, below)
+        if name not in paths and (value or not below):
+            left[name] = value
+    return left
 
 
 def _read_rest(text: str) -> Document:

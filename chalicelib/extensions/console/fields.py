@@ -73,7 +73,7 @@ def at(document: Document, path: str) -> Any:
     """Return the value at a dotted path, or None if it is absent."""
     first, _, below = path.partition(".")
     inner = document.get(first)
-    return inner if not below else inner.get(below) if isinstance(inner, dict) else None
+    return inner if not below else at(inner, below) if isinstance(inner, dict) else None
 
 
 def _value(field: Field, value: Any) -> Any:
@@ -120,6 +120,6 @@ def _parse(field: Field, text: Any) -> Any:
 def _put(document: Document, path: str, value: Any) -> None:
     first, _, below = path.partition(".")
     if below:
-        document.setdefault(first, {})[below] = value
+        _put(document.setdefault(first, {}), below, value)
     else:
         document[first] = value

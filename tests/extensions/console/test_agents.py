@@ -20,6 +20,7 @@ from tests.selection import one_of_each
 
 AGENT = "/agents/support"
 CANARY = "canary-5b1c"
+SAMPLE_RATE = "voiceConfig.transcriber.speechConfig.sampleRate"
 SECRETS = {
     "SECRET_API_KEY": None,
     "VF_DIALOGUE_API_KEY": CANARY,
@@ -137,7 +138,7 @@ def test_the_look_of_the_chat_has_fields(signed_in: Browser, workspace_api: Api)
     assert '<h2>Look</h2> <span class="hint">Avatar, Header image, Font</span>' in page.text
     refused = signed_in.post(AGENT, {**filled(page), "retention.days": "0"}).text
     opened = re.findall(r'<details class="card[^"]*"( open|)><summary>\s*(?:<h2>)?([A-Z]\w+)', refused)
-    assert opened == [("", "Look"), (" open", "Limits")]
+    assert opened == [("", "Speech"), ("", "Text"), ("", "Look"), (" open", "Limits")]
 
 
 def test_an_agents_language_has_a_name_and_an_unknown_code_stays(signed_in: Browser, workspace_api: Api) -> None:
@@ -177,8 +178,7 @@ def test_an_agent_with_many_welcome_messages_is_saved(signed_in: Browser, worksp
 def test_fields_and_json_are_saved_and_what_is_hidden_stays(signed_in: Browser, workspace_api: Api) -> None:
     before, page = read_agent(workspace_api), signed_in.open(AGENT)
     rest = json.loads(filled(page)["rest"])
-    assert "limits" not in rest and "title" not in rest
-    del rest["voiceConfig"]
+    assert not {"limits", "title", "voiceConfig"} & rest.keys()
     rest["nodes"][1]["name"] = "Goodbye"
     rest["nodes"][1]["instructions"] = "Say goodbye."
     rest["ui"] = {"widgetType": "direct-chat"}
@@ -190,6 +190,9 @@ def test_fields_and_json_are_saved_and_what_is_hidden_stays(signed_in: Browser, 
         "vg_initMessages.2": "Ask me",
         "limits.maxMonthlyCreditsUsage": "",
         "limits.maxAnnualCreditsUsage": "900",
+        "voiceConfig.speechGen.voiceId": "",
+        "voiceConfig.speechGen.provider": "speechA",
+        "voiceConfig.transcriber.speechConfig.sampleRate": "16000",
         "rest": json.dumps(rest),
     }
     assert "Saved." in save(signed_in, changed, page).text
@@ -203,7 +206,10 @@ def test_fields_and_json_are_saved_and_what_is_hidden_stays(signed_in: Browser, 
         "limits": {"maxAnnualCreditsUsage": 900},
         "nodes": [{"id": "start", "name": "Start"}, {"id": "end", "name": "Goodbye", "instructions": "Say goodbye."}],
         "ui": {"widgetType": "direct-chat"},
-        "voiceConfig": {"speechGen": {"apiKey": CANARY}},
+        "voiceConfig": {
+            "speechGen": {"apiKey": CANARY, "provider": "speechA"},
+            "transcriber": {"speechConfig": {"sampleRate": 16000}},
+        },
     }
 
 
@@ -213,6 +219,8 @@ def test_fields_and_json_are_saved_and_what_is_hidden_stays(signed_in: Browser, 
         ({"vg_temperature": "warm"}, "vg_temperature", "must be a number"),
         ({"retention.days": "0"}, "retention.days", "greater than or equal to 1"),
         ({"rest": "{"}, "rest", "line 1, column 2"),
+        ({"rest": '{"voiceConfig": {"speechGen": {"voiceId": "x"}}}'}, "rest", "voiceConfig.speechGen.voiceId"),
+        ({"voiceConfig.transcriber.speechConfig.sampleRate": "high"}, SAMPLE_RATE, "must be a number"),
         ({"rest": "[]"}, "rest", "must be a JSON object"),
         ({"rest": '{"theme": NaN}'}, "rest", "is not JSON"),
         ({"rest": "[" * 100_000}, "rest", "is not JSON"),
