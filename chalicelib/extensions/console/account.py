@@ -73,10 +73,9 @@ def save_password(session: Session) -> Response:
     except errors.ApiError as error:
         return _page(session, error, {_EMAIL: new} if member == _EMAIL else {})
     issued = sessions.restart(session, change.get(_PASSWORD, current))
-    response = pages.saved(session.workspace_id, sessions.ACCOUNT, "password" if member == _PASSWORD else member)
-    if issued:
-        response.headers["Set-Cookie"] = _cookie(session, issued.token, session_store.LIFETIME)
-    return response
+    cookie = _cookie(session, issued.token, session_store.LIFETIME) if issued else None
+    saved = "password" if member == _PASSWORD else member
+    return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved={saved}", cookie)
 
 
 @signed_in(sessions.ACCOUNT)

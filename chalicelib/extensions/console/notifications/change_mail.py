@@ -22,8 +22,10 @@ def send(message: SendChangeNotice) -> None:
     """
     workspace_id = message.workspace_id
     row = clients.find(workspace_id, message.client_id)
-    client = {**(row.open() if row else {}), _EMAIL: _address(message)}
-    if row is None or not recipients.can_receive(client) or not notifier.is_active(workspace_id):
+    if row is None:
+        return
+    client = {**row.open(), _EMAIL: _address(message)}
+    if not (recipients.can_receive(client) and notifier.is_active(workspace_id)):
         return
     if not allowance.take(workspace_id, allowance.CHANGES):
         _log.warning("A workspace has used up its daily allowance of emails about changes: %s", workspace_id)
