@@ -51,7 +51,7 @@ const show = (html, isReply) => {
 const find = (turn) => live.querySelector(`[data-mark="${turn.dataset.mark}"]`);
 
 const showAssignee = (assigned) => {
-  const option = [...to.options].find(({ value }) => value === assigned);
+  const option = [...(to?.options ?? [])].find(({ value }) => value === assigned);
   if (option) option.selected = true;
   document.querySelector("#assignee").textContent = (assigned && option?.text) || "";
 };
