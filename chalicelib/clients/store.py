@@ -99,7 +99,7 @@ def save(row: ClientRow, before: Document, after: Document) -> None:
     if json_equal(after, before) and row.version_tag is not None:
         return
     row.seal(after)
-    if after.get("disabled"):  # otherwise, sessions that are idle meanwhile would be valid after the client is enabled
+    if after.get("disabled"):  # otherwise, unused sessions would become valid again when the client is enabled
         row.signed_out = ids.new_id()
     storage.put(row)
     old, new = _claim(row.workspace, before.get("email")), _claim(row.workspace, after.get("email"))

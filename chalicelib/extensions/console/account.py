@@ -111,7 +111,7 @@ def _notifications(client: Document, sent: dict[str, str]) -> Document:
 def _change_sign_in(session: Session, member: str, current: str, new: str) -> Document:
     """Return the stored change of the person's password or email.
 
-    Raise a form error, Forbidden, TooManyAttempts, and PreconditionFailed if the client has changed meanwhile.
+    Raise a form error, Forbidden, TooManyAttempts, and PreconditionFailed if another request has changed the client.
     """
     client = clients.read(session.workspace_id, _client_id(session))
     _require_current(session, client, member, current)

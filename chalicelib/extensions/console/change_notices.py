@@ -16,14 +16,14 @@ _log = logging.getLogger(__name__)
 def send(workspace_id: str, client_id: str, before: Document, change: Document) -> None:
     """Request an email if a saved change contains another email or password than the client had before.
 
-    The queue contains the address only sealed. The change has been saved, so an unavailable queue raises no error.
+    The queue contains the address only sealed. The change has been saved, so Unavailable is logged and not raised.
     """
     changed = [member for member in _MEMBERS if member in change and change[member] != before.get(member)]
     address = before.get("email")
     if not (changed and address and mail_settings.are_complete()):
         return
-    sealed = b64encode(encryption.seal(workspace_id, PURPOSE, address.encode())).decode()
     try:
+        sealed = b64encode(encryption.seal(workspace_id, PURPOSE, address.encode())).decode()
         queue.send(workspace_id, [queue.SendChangeNotice(workspace_id, client_id, changed[0], clock.seconds(), sealed)])
     except errors.Unavailable:
         _log.exception("Cannot notify a person of a new email or password")

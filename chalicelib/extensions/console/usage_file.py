@@ -66,5 +66,5 @@ def _lines(
 
 
 def _joined(texts: Iterable[str]) -> str:
-    """Return the texts of an agent's organisations, of which most agents have one, as one cell."""
+    """Join the names or ids of an agent's organisations in one cell."""
     return ", ".join(texts)

@@ -1,7 +1,7 @@
 """Each workspace's email allowances per UTC day.
 
 All workspaces share the sender's quota and reputation, and a workspace can give its clients any address. Anyone can
-request links for forgotten passwords, so each purpose has an allowance of its own. Otherwise, such requests could use
+request password resets, so each purpose has its own allowance. Otherwise, these requests could use
 up the allowance of notifications. One row per day and purpose counts the emails, and expires later.
 """
 
