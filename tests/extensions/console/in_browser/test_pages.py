@@ -269,6 +269,19 @@ def test_nothing_is_too_wide_with_the_navigation_at_the_top(stranger: Person) ->
         check(stranger, "light")
 
 
+def test_a_name_of_any_length_takes_one_line_in_the_navigation(person: Person) -> None:
+    measure = """
+    const name = document.querySelector('.who span');
+    name.textContent = arguments[0];
+    const fits = name.parentElement.getBoundingClientRect().right <= document.querySelector('.side').clientWidth;
+    return [fits, name.clientHeight < 25];
+    """
+    for size in (WIDE, (900, 700), (700, 700)):
+        chromium.resize(person.driver, *size)
+        person.open("/account")
+        assert person.driver.execute_script(measure, "Noor Visser-van den Berg " * 4) == [True, True], size
+
+
 def test_texts_for_screen_readers_stay_out_of_sight_in_the_third_column(person: Person) -> None:
     person.open("/agents")
     person.driver.execute_script(
