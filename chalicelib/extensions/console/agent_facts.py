@@ -38,7 +38,7 @@ def read(session: Session, agent_ids: Sequence[str]) -> AgentFacts:
     changes = _changes(session, agent_ids)
     if session.client_id is not None or not agent_ids:
         return AgentFacts(total, waiting, changes, {}, None)
-    return AgentFacts(total, waiting, changes, _organisations(agent_ids), trials.has_bot())
+    return AgentFacts(total, waiting, changes, organisations(agent_ids), trials.has_bot())
 
 
 def _waiting(session: Session, agent_ids: Sequence[str]) -> tuple[str, dict[str, str]]:
@@ -58,7 +58,7 @@ def _change(row: agents.AgentRow) -> Document:
     return {"agent_id": row.agent_id, "at": ids.timestamp_of(row.version_tag) // 1000, "by": author}
 
 
-def _organisations(agent_ids: Sequence[str]) -> dict[str, list[Document]]:
+def organisations(agent_ids: Sequence[str]) -> dict[str, list[Document]]:
     """Return the organisations by agent. In a workspace with over 100 organisations, the others are unknown."""
     page = calls.get("/v3/orgs", {"pageSize": _MAX_ORGANISATIONS})
     of_agents: dict[str, list[Any]] = {one: [] for one in agent_ids}

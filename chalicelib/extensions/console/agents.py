@@ -96,7 +96,11 @@ def _page(
     error: errors.ApiError | None = None,
     conflicts: Any = (),
 ) -> Response:
-    """Return an agent's page with these values, and with each error next to its field."""
+    """Return an agent's page with these values, and with each error next to its field.
+
+    For operators, this costs one request for the agent's organisations.
+    """
+    members = agent_form.members_that_fit(agent)
     return guard.form_page(
         session,
         "agent.html",
@@ -109,7 +113,9 @@ def _page(
         values=values,
         groups=agent_form.GROUPS,
         languages=languages(session, values.get("lang", "")),
-        left_out=agent_form.members_that_fit(agent).left_out,
+        left_out=members.left_out,
+        others=[*members.rest],
+        organisations=None if session.client_id else _facts.organisations([agent["ID"]]).get(agent["ID"]),
         **_tools(agent),
         saved=current_request.query_value("saved"),
         service=pages.service_url(),

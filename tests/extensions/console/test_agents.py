@@ -135,10 +135,12 @@ def test_the_look_of_the_chat_has_fields(signed_in: Browser, workspace_api: Api)
     assert look.items() <= read_agent(workspace_api).items()
     page = signed_in.open(AGENT)
     assert 'id="fontFamily" name="fontFamily" type="text" value="Inter"' in page.text
-    assert '<h2>Look</h2> <span class="hint">Avatar, Header image, Font</span>' in page.text
+    assert '<h2>Look</h2> <span class="hint">3 set: Avatar, Header image, Font</span>' in page.text
     refused = signed_in.post(AGENT, {**filled(page), "retention.days": "0"}).text
-    opened = re.findall(r'<details class="card[^"]*"( open|)><summary>\s*(?:<h2>)?([A-Z]\w+)', refused)
-    assert opened == [("", "Speech"), ("", "Text"), ("", "Look"), (" open", "Limits")]
+    opened = re.findall(
+        r"<details( open|)>\s*<summary>\s*<h2>([A-Z]\w+)", refused.partition('class="card form parts"')[2]
+    )
+    assert opened == [("", "Speech"), ("", "Text"), ("", "Look"), (" open", "Limits"), ("", "Advanced")]
 
 
 def test_an_agents_language_has_a_name_and_an_unknown_code_stays(signed_in: Browser, workspace_api: Api) -> None:
@@ -160,6 +162,13 @@ def test_an_agents_page_links_to_its_records(signed_in: Browser) -> None:
     assert ">support</code>" in page and page.count("<time ") == 2
     assert f'href="{signed_in.home}/convos?tab=all&amp;agent=support"' in page
     assert f'href="{signed_in.home}/leads?agent=support"' in page and "#install" not in page
+
+
+def test_an_operator_sees_the_organisations_of_an_agent(operator: Browser, signed_in: Browser) -> None:
+    facts = [browser.open(AGENT).text.partition("About this agent")[2] for browser in (operator, signed_in)]
+    assert [f'{operator.home}/settings/orgs/acme">Acme' in text for text in facts] == [True, False]
+    other = operator.open("/agents/other").text.partition("About this agent")[2]
+    assert "<dt>Organisation</dt><dd>No organisation</dd>" in other
 
 
 def test_saving_without_a_change_writes_nothing(signed_in: Browser) -> None:
@@ -238,6 +247,9 @@ def test_what_is_wrong_stands_at_its_field_and_what_was_typed_stays(
     answer = save(signed_in, {"description": "Typed just now", **changed})
     assert (answer.status, "Typed just now" in answer.text) == (400, True)
     assert rule in answer.text.partition(f'id="wrong-{field}">')[2].partition("</p>")[0]
+    # The form is marked as changed, and the link beside its button shows the saved values again.
+    assert f'action="{signed_in.home}{AGENT}" class="changed">' in answer.text
+    assert f'href="{signed_in.home}{AGENT}">Discard' in answer.text
     focused = re.findall(r'<(?:input|textarea) id="([^"]+)"[^>]* autofocus', answer.text)
     assert focused == [field] and f'aria-describedby="wrong-{field}"' in answer.text
     assert (
