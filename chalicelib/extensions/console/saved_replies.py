@@ -4,7 +4,9 @@ The API does not know the member, and stores it as sent. Therefore, it may conta
 not read secrets cannot read it. The console reads and writes a list of texts, and of objects `{name, text}`.
 """
 
+import hashlib
 import re
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -12,7 +14,7 @@ from chalice.app import Response
 
 from chalicelib import errors, storage
 from chalicelib.agents import store as agents
-from chalicelib.extensions.console import calls, guard, pages, template_filters
+from chalicelib.extensions.console import calls, differences, guard, pages, template_filters
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -21,10 +23,14 @@ from chalicelib.storage import Document
 
 _PATH = "/v3/agents/{agent_id}"
 _MEMBER = "savedReplies"
-_FIELD = re.compile(rf"{_MEMBER}\.([0-9]{{1,3}})\.text")
+# The fields have another prefix than the member: a version before these fields would take `savedReplies.0.text` for an
+# empty list.
+_FIELD = re.compile(r"reply\.([0-9]{1,3})\.text")
+_ACTION = re.compile(r"(remove|up)\.([0-9]{1,3})")
+_EXAMPLE = "example"
 # The maximum size of all replies as HTML, the bytes of the tags around a reply, and the maximum number of replies.
 _MAX_BYTES, _REPLY_BYTES, _MAX_REPLIES = 100_000, 250, 200
-_ADD, _REMOVE, _UP = "add", "remove", "up"
+_MAX_LABEL = 40  # the maximum characters of a text that names its reply in a comparison
 
 
 class SavedReply(NamedTuple):
@@ -39,6 +45,17 @@ class SavedReply(NamedTuple):
         return self._asdict() if self.name else self.text
 
 
+class StoredReplies(NamedTuple):
+    """An agent's saved replies, or None if the console does not show them.
+
+    `tag` changes with the replies, and not with the agent's other members. `agent_tag` is the agent's entity tag.
+    """
+
+    replies: list[SavedReply] | None
+    tag: str
+    agent_tag: str
+
+
 def of_agent(agent: Document) -> list[SavedReply]:
     """Return an agent's saved replies, or none if they are over 200, exceed 100,000 bytes, or have another format."""
     return _parse(agent.get(_MEMBER)) or []
@@ -48,8 +65,8 @@ def _parse(value: Any) -> list[SavedReply] | None:
     """Return the saved replies in an agent's member, or None if the console does not show them."""
     entries = [_entry(one) for one in value] if isinstance(value, list) else [None]
     replies = [entry for entry in entries if entry is not None]
-    size = _REPLY_BYTES * len(replies) + sum(map(template_filters.size, chain(*replies)))
-    return replies if len(replies) == len(entries) <= _MAX_REPLIES and size <= _MAX_BYTES else None
+    fits = len(replies) == len(entries) <= _MAX_REPLIES and _size(replies) <= _MAX_BYTES
+    return replies if fits else None
 
 
 def _entry(value: Any) -> SavedReply | None:
@@ -58,6 +75,10 @@ def _entry(value: Any) -> SavedReply | None:
     if not isinstance(value, dict) or value.keys() != {*SavedReply._fields}:
         return None
     return SavedReply(**value) if all(isinstance(text, str) for text in value.values()) else None
+
+
+def _size(replies: list[SavedReply]) -> int:
+    return _REPLY_BYTES * len(replies) + sum(map(template_filters.size, chain(*replies)))
 
 
 def insert(session: Session, values: dict[str, str], sent: dict[str, str]) -> None:
@@ -73,60 +94,97 @@ def read_form(session: Session, agent_id: str) -> Response:
 
 @signed_in("/agents")
 def save(session: Session, agent_id: str) -> Response:
-    """Save the form, or add, remove or move a reply in the form.
+    """Save the form, or change the replies in the form without saving them.
 
-    If the agent has changed since the page was shown, save nothing and say so.
+    If the stored replies have changed since the page was shown, save nothing and show the differences.
     """
     sent = guard.form()
-    rows = _rows(sent)
-    if (edited := _edited(rows, sent.get("action", ""))) is not None:
-        return _page(session, agent_id, edited, tag=sent.get("tag", ""))
+    rows, action = _rows(sent), sent.get("action", "")
+    show = partial(_page, session, agent_id, tag=sent.get("tag", ""))
     try:
-        if rows and _kept(session, rows) != of_agent(_read(session, agent_id)):  # otherwise the form was sent twice
-            commit_now(lambda: _save(agent_id, _kept(session, rows), sent.get("tag", "")))
+        if action:
+            return show(_edited(session, rows, action))
+        if conflicts := _save(session, agent_id, _checked(session, rows), sent.get("tag", "")):
+            return _page(session, agent_id, rows, conflicts=conflicts)
     except errors.ApiError as error:
-        return _page(session, agent_id, rows, error, tag=sent.get("tag", ""))
+        return show(rows or None, error)
     return pages.saved(session.workspace_id, f"/agents/{agent_id}/replies", "true")
 
 
 def _rows(sent: dict[str, str]) -> list[SavedReply]:
     """Return the replies in the form, in the order of their numbers. Convert the browser's CRLF line breaks."""
     numbers = sorted(int(match[1]) for match in map(_FIELD.fullmatch, sent) if match)
-    names = [sent.get(f"{_MEMBER}.{number}.name", "").strip() for number in numbers]
-    texts = [sent[f"{_MEMBER}.{number}.text"].replace("\r\n", "\n") for number in numbers]
+    names = [sent.get(f"reply.{number}.name", "").strip() for number in numbers]
+    texts = [sent[f"reply.{number}.text"].replace("\r\n", "\n") for number in numbers]
     return [SavedReply(*pair) for pair in zip(names, texts, strict=True)]
 
 
-def _edited(rows: list[SavedReply], action: str) -> list[SavedReply] | None:
-    """Return the replies after the form's button adds, removes or moves one, or None for its other buttons."""
-    name, _, number = action.partition(".")
-    place = int(number) if number.isascii() and number.isdecimal() and len(number) < 4 else 0
-    if name == _ADD:
-        return [*rows, SavedReply("", "")]
-    if name == _REMOVE:
-        return rows[:place] + rows[place + 1 :]
-    if name == _UP and place:
-        return [*rows[: place - 1], *reversed(rows[place - 1 : place + 1]), *rows[place + 1 :]]
+def _filled(rows: list[SavedReply]) -> list[SavedReply]:
+    return [row for row in rows if row.name or row.text.strip()]
+
+
+def _edited(session: Session, rows: list[SavedReply], action: str) -> list[SavedReply]:
+    """Return the replies after a button of the form removes or moves one, or adds the example. Raise Invalid."""
+    if action == _EXAMPLE:
+        t = guard.texts(session)
+        return [*_filled(rows), SavedReply(t("reply_name_example"), t("reply_example"))]
+    match = _ACTION.fullmatch(action)
+    place = int(match[2]) if match else len(rows)
+    if not match or place >= len(rows):
+        raise guard.form_error(session, _MEMBER)
+    others = rows[:place] + rows[place + 1 :]
+    if match[1] == "up":
+        others.insert(max(place - 1, 0), rows[place])
+    return others
+
+
+def _save(session: Session, agent_id: str, replies: list[SavedReply], tag: str) -> differences.Differences | None:
+    """Save replies, unless the agent has them already. Raise PreconditionFailed.
+
+    If the stored replies are others than the form showed, save nothing and return the differences.
+    """
+    stored = _read(session, agent_id)
+    if replies == stored.replies:  # the form was sent twice
+        return None
+    if stored.replies is None:
+        raise errors.PreconditionFailed(guard.texts(session)("saved_replies_elsewhere"))
+    if tag != stored.tag and (changes := differences.between(_by_label(stored.replies), _by_label(replies))):
+        return changes
+    agent = {_MEMBER: [reply.value for reply in replies] or None}
+    commit_now(lambda: calls.patch_as_sent(_PATH, {"agent": agent}, stored.agent_tag, agent_id=agent_id))
     return None
 
 
-def _kept(session: Session, rows: list[SavedReply]) -> list[SavedReply]:
-    """Return the replies without empty rows. Raise Invalid for a name without a text."""
-    for number, row in enumerate(rows):
-        if row.name and not row.text.strip():
+def _by_label(replies: list[SavedReply]) -> Document:
+    """Return the replies' texts by name, or by the beginning of the text, for a comparison."""
+    texts: dict[str, str] = {}
+    for reply in replies:
+        label = template_filters.truncate(reply.name or reply.text, _MAX_LABEL)
+        texts[label] = "\n".join(filter(None, (texts.get(label), reply.text)))
+    return {_MEMBER: texts}
+
+
+def _checked(session: Session, rows: list[SavedReply]) -> list[SavedReply]:
+    """Return the replies without empty rows. Raise Invalid if the console would not show them, or one has no text."""
+    replies = _filled(rows)
+    for number, reply in enumerate(replies):
+        if not reply.text.strip():
             message = guard.texts(session)("wrong.reply")
-            raise errors.Invalid("", [{"path": f"{_MEMBER}.{number}.text", "message": message}])
-    return [row for row in rows if row.text.strip()]
+            raise errors.Invalid("", [{"path": f"reply.{number}.text", "message": message}])
+    if not rows:
+        raise guard.form_error(session, _MEMBER)
+    if len(replies) > _MAX_REPLIES:
+        raise guard.form_error(session, f"{_MEMBER}.number", number=len(replies), most=_MAX_REPLIES)
+    if (size := _size(replies)) > _MAX_BYTES:
+        raise guard.form_error(session, f"{_MEMBER}.size", size=f"{size:,}", most=f"{_MAX_BYTES:,}")
+    return replies
 
 
-def _save(agent_id: str, replies: list[SavedReply], tag: str) -> None:
-    agent = {_MEMBER: [reply.value for reply in replies] or None}
-    calls.patch_as_sent(_PATH, {"agent": agent}, tag, agent_id=agent_id)
-
-
-def _read(session: Session, agent_id: str) -> Document:
+def _read(session: Session, agent_id: str) -> StoredReplies:
     (row,) = storage.find_many([agents.key(session.workspace_id, agent_id)])
-    return row.open() if row else {}
+    value = row.open().get(_MEMBER) if row else None
+    tag = hashlib.sha256(storage.encode_json(value)).hexdigest()
+    return StoredReplies([] if value is None else _parse(value), tag, f'"{row.version_tag}"' if row else "")
 
 
 def _page(
@@ -134,21 +192,24 @@ def _page(
     agent_id: str,
     rows: list[SavedReply] | None = None,
     error: errors.ApiError | None = None,
+    conflicts: Any = (),
     tag: str = "",
 ) -> Response:
     """Return the page with the stored replies, or with the replies in a form that was not saved."""
-    agent, current_tag = calls.read(_PATH, agent_id=agent_id)
-    value = _read(session, agent_id).get(_MEMBER)
-    stored = [] if value is None else _parse(value)
+    agent, _ = calls.read(_PATH, agent_id=agent_id)
+    stored = _read(session, agent_id)
+    replies = stored.replies if rows is None else _filled(rows)
     return guard.form_page(
         session,
         "saved_replies.html",
         "/agents",
         error,
+        conflicts,
         agent=agent,
-        tag=tag or current_tag,
-        fits=stored is not None,
-        replies=stored if rows is None else rows,
+        tag=tag or stored.tag,
+        fits=stored.replies is not None,
+        replies=replies,
+        has_room=len(replies or ()) < _MAX_REPLIES,
         is_edited=rows is not None,
         saved=current_request.query_value("saved"),
     )

@@ -95,7 +95,7 @@ ROWS: dict[Route, Row] = {
     ("GET", _AGENT): Row(PERSON),
     ("POST", _AGENT): Row(PERSON, page=_AGENT, typed={"title": "Changed"}),
     ("GET", f"{_AGENT}/replies"): Row(PERSON),
-    ("POST", f"{_AGENT}/replies"): Row(PERSON, page=f"{_AGENT}/replies", typed={"savedReplies.0.text": "Hello"}),
+    ("POST", f"{_AGENT}/replies"): Row(PERSON, page=f"{_AGENT}/replies", typed={"reply.0.text": "Hello"}),
     ("POST", f"{_AGENT}/tools/{{tool_id}}"): Row(PERSON, page=_AGENT, typed={"arguments": "{}"}),
     ("GET", f"{_AGENT}/text"): Row(PERSON),
     ("GET", f"{_HOME}/settings"): Row(ADMIN, shows=False),
