@@ -1,11 +1,14 @@
-"""What an operator has selected for all pages: a client, an organisation and a time zone, each in a cookie."""
+"""What an operator has selected for all pages: a client, an organisation and a time zone, each in a cookie.
+
+Another cookie contains the webhooks that fail.
+"""
 
 from typing import TYPE_CHECKING
 
 from chalice.app import Request
 
 from chalicelib.clients import store as clients
-from chalicelib.extensions.console import cookies, session_store
+from chalicelib.extensions.console import cookies, session_store, webhook_health
 
 if TYPE_CHECKING:
     from chalicelib.extensions.console.sessions import Session
@@ -28,7 +31,8 @@ def as_selected(request: Request, session: "Session") -> "Session":
     org_id = cookies.read(request, ORGANISATION_COOKIE)
     organisation = session_store.organisation_of(session.workspace_id, {"orgId": org_id}) if org_id else {}
     selected = {**organisation, "ID": org_id} if organisation else None
-    return session._replace(client={"timezone": cookies.read(request, ZONE_COOKIE)}, selected=selected)
+    zone, failing = (cookies.read(request, name) for name in (ZONE_COOKIE, webhook_health.COOKIE))
+    return session._replace(client={"timezone": zone}, selected=selected, failing=webhook_health.parse(failing))
 
 
 def _viewing(session: "Session", client_id: str) -> "Session":

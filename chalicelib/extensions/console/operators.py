@@ -14,7 +14,7 @@ from chalicelib.extensions.console import (
     organisation_list,
     pages,
     rights,
-    webhook_deliveries,
+    webhook_health,
 )
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.guard import signed_in
@@ -99,7 +99,7 @@ def _page(
     page = {"data": organisation_list.search(text)} if text else _organisations()
     webhooks = get("/v3/webhooks")["data"]
     return guard.form_page(
-        session,
+        session._replace(failing=webhook_health.read(webhooks)),
         "settings.html",
         "/settings",
         error,
@@ -109,7 +109,6 @@ def _page(
         text=text,
         has_search=bool(text) or len(page["data"]) > _SEARCHED,
         webhooks=webhooks,
-        failing=webhook_deliveries.failing(webhooks),
         tokens=tokens["data"],
         more_tokens=tokens.get("nextCursor"),
         values=values,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chalicelib import clock, errors, extensions
-from chalicelib.extensions.console import marked_lines, member_names, search_matches, template_filters
+from chalicelib.extensions.console import json_parts, marked_lines, member_names, search_matches, template_filters
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -132,7 +132,7 @@ def environment() -> "Environment":
     )
     templates.filters.update(template_filters.FILTERS)
     templates.filters.update(snippet=search_matches.snippet, marked=search_matches.marked)
-    templates.filters.update({**member_names.FILTERS, **marked_lines.FILTERS})
+    templates.filters.update({**member_names.FILTERS, **marked_lines.FILTERS, **json_parts.FILTERS})
     templates.globals["has"] = extensions.has
     templates.globals["assets"] = {file.name: hashed_name(file, text) for file, text in assets().items()}
     return templates

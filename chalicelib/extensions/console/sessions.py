@@ -42,7 +42,7 @@ class Session(NamedTuple):
 
     If an operator views the console as a client, `viewed_client_id` is the client's id, and nothing can be changed.
     If an operator has selected an organisation, `selected` is that organisation with its `ID`, and lists show its
-    agents' records only.
+    agents' records only. `failing` are the ids of the webhooks that fail, or None if they are unknown.
     """
 
     row: CredentialRow
@@ -52,6 +52,7 @@ class Session(NamedTuple):
     viewed_client_id: str | None = None
     workspace_name: str = ""  # for operators only
     selected: Document | None = None
+    failing: frozenset[str] | None = None  # for operators only
 
     @property
     def workspace_id(self) -> str:

@@ -1,24 +1,25 @@
 """The page of a webhook's delivery, and the forms that send events again."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, guard, pages, rights
+from chalicelib.extensions.console import calls, guard, pages, rights, webhook_health
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
+from chalicelib.webhooks import retry_policy
 
 _WEBHOOK = "/v3/webhooks/{webhook_id}"
 _DELIVERY = f"{_WEBHOOK}/deliveries/{{delivery_id}}"
 _REDELIVER = f"{_DELIVERY}/redeliver"
 _FIELD = "delivery."
+_DAY_SECONDS = 24 * 60 * 60
 # The first digits of the statuses with an explanation of what to do after a delivery failed.
 _EXPLAINED = (2, 3, 4, 5)
-_FAILED = ("failed", "expired", "unknown")
-_MAX_CHECKED = 10  # the maximum number of webhooks in a list whose newest delivery is read
+URL_PROBLEMS = ("unreachable", "3xx", "4xx")
+"""The explanations of failures whose cause may be the webhook's URL."""
 PAGE_SIZE = 50
 """The number of deliveries per page, and the maximum number that a form sends again. Each costs one commit."""
 
@@ -29,8 +30,18 @@ def read_delivery(session: Session, webhook_id: str, delivery_id: str) -> Respon
     rights.require_operator(session)
     delivery = calls.get(_DELIVERY, webhook_id=webhook_id, delivery_id=delivery_id)["data"]
     webhook = calls.get(_WEBHOOK, webhook_id=webhook_id)["data"]
-    values = {"webhook": webhook, "delivery": delivery, "body": _body(delivery), "step": _next_step(delivery)}
-    return guard.page(session, "delivery.html", "/settings", **values)
+    return guard.page(
+        session,
+        "delivery.html",
+        "/settings",
+        webhook=webhook,
+        delivery=delivery,
+        body=_body(delivery),
+        step=next_step(delivery),
+        failed=webhook_health.FAILED,
+        url_problems=URL_PROBLEMS,
+        kept_until=delivery["createdAt"] // 1000 + retry_policy.KEPT_DAYS * _DAY_SECONDS,
+    )
 
 
 @signed_in("/settings")
@@ -58,27 +69,16 @@ def to_webhook(session: Session, webhook_id: str, done: str) -> Response:
     return pages.saved(session.workspace_id, f"/settings/webhooks/{webhook_id}", done)
 
 
-def failing(webhooks: Sequence[Document]) -> set[str]:
-    """Return the ids of the webhooks whose newest delivery failed, of the first ten. This costs a request for each."""
-    first = (one["id"] for one in webhooks[:_MAX_CHECKED] if one["enabled"] and one.get("url"))
-    return {one for one in first if _newest_status(one) in _FAILED}
-
-
-def _newest_status(webhook_id: str) -> str | None:
-    newest = calls.get(f"{_WEBHOOK}/deliveries", {"limit": 1}, webhook_id=webhook_id)["data"]
-    return newest[0]["status"] if newest else None
-
-
-def _body(delivery: Document) -> Document | None:
-    return {"type": delivery["type"], "payload": delivery["payload"]} if "payload" in delivery else None
-
-
-def _next_step(delivery: Document) -> str:
+def next_step(delivery: Document) -> str:
     """Return the name of the text that explains an outcome: the delivery's status or, if it failed, the response's."""
     status, response = delivery["status"], delivery["responseStatus"]
     if status != "failed":
         return str(status)
     return f"{response // 100}xx" if response and response // 100 in _EXPLAINED else "unreachable"
+
+
+def _body(delivery: Document) -> Document | None:
+    return {"type": delivery["type"], "payload": delivery["payload"]} if "payload" in delivery else None
 
 
 def _send_again(form_id: str | None, webhook_id: str, delivery_id: str) -> None:

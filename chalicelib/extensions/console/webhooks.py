@@ -8,13 +8,13 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, guard, pages, rights, settings, webhook_deliveries
+from chalicelib.extensions.console import calls, guard, pages, rights, settings, webhook_deliveries, webhook_health
 from chalicelib.extensions.console.calls import commit_now, query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
 from chalicelib.storage import Document
-from chalicelib.webhooks import events
+from chalicelib.webhooks import events, retry_policy
 
 _LIST, _PATH = "/v3/webhooks", "/v3/webhooks/{webhook_id}"
 STATUSES = ("pending", "delivered", "failed", "unknown", "expired")
@@ -30,6 +30,22 @@ _PRESETS = {
     "leads": ["lead_captured"],
     "handoffs": ["conversation_state_changed", "conversation_assigned"],
 }
+
+SAMPLE = {
+    "type": "message_received",
+    "payload": {
+        "agentId": "support",
+        "agentName": "Customer support",
+        "convoId": "ann",
+        "messageContent": "Hello",
+        "channel": "webchat",
+        "messageType": "text",
+        "from": "human",
+        "createdAt": 1_795_228_530_123,
+        "workspaceSecret": "cams_events_…",
+    },
+}
+"""The body of a delivery, for people who create a webhook. A test compares it with the documentation's."""
 
 
 @signed_in("/settings")
@@ -157,6 +173,7 @@ def _new_page(session: Session, values: dict[str, str], error: errors.ApiError |
         values=values,
         groups=event_groups(),
         presets=_PRESETS,
+        sample=SAMPLE,
         selected=current_request.query_values("event"),
     )
 
@@ -176,8 +193,10 @@ def _page(
     is_pull = webhook["kind"] == _PULL
     page = {"data": []} if is_pull else _list_deliveries(webhook_id, query)
     following = query_string({**query, "cursor": page["nextCursor"]}) if page.get("nextCursor") else None
+    is_newest = not any(query.values())
+    failure = webhook_health.failure(webhook, page["data"]) if is_newest else None
     response = guard.form_page(
-        session,
+        webhook_health.with_newest(session, webhook, page["data"]) if is_newest else session,
         "pull_endpoint.html" if is_pull else "webhook.html",
         "/settings",
         error,
@@ -191,6 +210,11 @@ def _page(
         query=query,
         following=following,
         statuses=STATUSES,
+        failed=webhook_health.FAILED,
+        failure=failure,
+        step=webhook_deliveries.next_step(failure) if failure else None,
+        url_problems=webhook_deliveries.URL_PROBLEMS,
+        kept_days=retry_policy.KEPT_DAYS,
         done=done if done in (*_ACTIONS, "created", *_SENDING) else None,
         secret=secret,
     )

@@ -125,6 +125,17 @@ def test_an_operators_page_has_its_documented_cost(operator: Browser, workspace_
 
 
 @pytest.mark.usefixtures("midday")
+def test_finding_the_failing_webhooks_has_its_documented_cost(operator: Browser, workspace_api: Api) -> None:
+    hook = {"url": "https://hooks.test/x", "events": ["lead_captured"]}
+    workspace_api.post("/v3/webhooks", {"webhook": hook})
+    operator.open("/account")  # caches the session
+    for name in ("/console/settings/workspace that checks one webhook", "/console/settings/workspace"):
+        with metered() as meter:
+            page = operator.open("/settings/workspace").text
+        costs.check(name, meter, page=page)
+
+
+@pytest.mark.usefixtures("midday")
 def test_a_version_has_its_documented_cost(operator: Browser, workspace_api: Api) -> None:
     stream = Stream("agents")
     for title in ("Before", "After"):

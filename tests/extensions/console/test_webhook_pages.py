@@ -1,12 +1,15 @@
 """Operators create, test, pause, rotate and delete webhooks in the console."""
 
+import html
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from chalicelib.extensions import has
-from chalicelib.extensions.console import rendering, webhooks
+from chalicelib.extensions.console import rendering, webhook_health, webhooks
 from chalicelib.sending.sender import Outcome
 from chalicelib.webhooks import events, ledger
 from chalicelib.workspaces.store import NewWorkspace
@@ -112,8 +115,9 @@ def test_a_pull_endpoint_can_be_paused_and_deleted(operator: Browser, workspace_
 
 
 def test_a_webhook_is_changed(operator: Browser, path: str, workspace_api: Api) -> None:
-    page = operator.open(path)
-    assert "Lead captured" in page.text and 'name="events.lead_captured" type="checkbox" checked' in page.text
+    shown, page = operator.open(path), operator.open(f"{path}?change=details")
+    assert f'{path}?change=details#details">Change</a>' in shown.text and "events.lead_captured" not in shown.text
+    assert "Lead captured" in shown.text and 'name="events.lead_captured" type="checkbox" checked' in page.text
     change = {"action": "save", "url": " https://hooks.test/y ", "description": "CRM", "events.agent_created": "on"}
     assert "The webhook has been saved." in operator.submit(page, path, change).text
     (webhook,) = workspace_api.get("/v3/webhooks").data
@@ -126,7 +130,7 @@ def test_a_webhook_is_changed(operator: Browser, path: str, workspace_api: Api) 
         True,
     )
     assert workspace_api.get("/v3/webhooks").data[0]["description"] == "CRM"
-    operator.submit(operator.open(path), path, {**change, "description": ""})
+    operator.submit(operator.open(f"{path}?change=details"), path, {**change, "description": ""})
     assert workspace_api.get("/v3/webhooks").data[0]["description"] is None
 
 
@@ -138,9 +142,8 @@ def test_an_invalid_change_of_a_webhook_is_shown_again(
 ) -> None:
     sent = {"action": "save", "url": "https://hooks.test/y", "description": "CRM", **changed}
     before = workspace_api.get("/v3/webhooks").data
-    refused = operator.submit(operator.open(path), path, sent)
+    refused = operator.submit(operator.open(f"{path}?change=details"), path, sent)
     assert (refused.status, f'id="wrong-{field}"' in refused.text, 'value="CRM"' in refused.text) == (400, True, True)
-    assert '<details class="more-form" open>' in refused.text
     assert workspace_api.get("/v3/webhooks").data == before
 
 
@@ -148,7 +151,8 @@ def test_an_invalid_change_of_a_webhook_is_shown_again(
 def test_a_pull_endpoint_is_changed_without_a_url(operator: Browser, workspace_api: Api) -> None:
     webhook = workspace_api.post("/v3/webhooks", {"webhook": {"kind": "pull", "events": ["lead_captured"]}}).data
     path = f"/settings/webhooks/{webhook['id']}"
-    saved = operator.submit(operator.open(path), path, {"action": "save", "events.agent_created": "on"})
+    page = operator.open(f"{path}?change=details")
+    saved = operator.submit(page, path, {"action": "save", "events.agent_created": "on"})
     assert "The webhook has been saved." in saved.text
     assert workspace_api.get("/v3/webhooks").data[0]["events"] == ["agent_created"]
 
@@ -221,20 +225,59 @@ def test_a_failed_delivery_begins_with_the_reason_and_the_next_step(
     assert page.count(delivery["eventId"]) == 1 and "<dt>webhook-id</dt>" in page
     has_wrong_url = step not in ("Respond with 200", "Your server failed.")
     links = re.findall(r'<a class="button" href="[^"]*(/settings/[^"]*)">Change the URL</a>', page)
-    assert links == ([f"{path}?change=url"] if has_wrong_url else [])
+    assert links == ([f"{path}?change=url#details"] if has_wrong_url else [])
+    assert "This delivery is not retried automatically." in page and "<dt>Attempts</dt><dd>1</dd>" in page
     webhook, changed = (operator.open(f"{path}{query}").text for query in ("", "?change=url"))
-    assert ('<details class="more-form">' in webhook, '<details class="more-form" open>' in changed) == (True, True)
-    assert '<summary class="button ">Change</summary>' in webhook and '<button class="second">Send test' in webhook
+    assert ('name="url"' in webhook, 'name="url"' in changed) == (False, True)
+    assert f'<p class="error">{error}</p>' in webhook and step in webhook and "are stored for 30 days" in webhook
+    style = "second" if has_wrong_url else ""
+    assert f'<summary class="button {style}">Redeliver failed events</summary>' in webhook
 
 
-def test_the_list_marks_webhooks_whose_newest_delivery_failed(
+def badges(page: Answer) -> list[str]:
+    """Return the numbers of failing webhooks on a page: beside Settings, and beside Webhooks on settings pages."""
+    return re.findall(r'<span class="count bad" [^>]*><span class="unseen">[^<]*</span>(\d+)</span>', page.text)
+
+
+def test_each_page_counts_the_failing_webhooks(
     operator: Browser, path: str, workspace_api: Api, workspace: NewWorkspace
 ) -> None:
     operator.submit(operator.open(path), path, {"action": "test"})
-    assert "Last delivery failed" not in operator.open("/settings").text
+    page = operator.open("/settings")
+    assert (badges(page), "Last delivery failed" in page.text) == ([], False)
     (delivery,) = deliveries(workspace_api, path)
     fail_delivery(workspace.workspace_id, path.rpartition("/")[2], delivery["id"])
-    assert "Last delivery failed" in operator.open("/settings").text
+    assert badges(operator.open("/settings/workspace")) == []  # the cookie keeps the state for ten minutes
+    assert badges(operator.open(path)) == ["1", "1"]
+    assert badges(operator.open("/settings/workspace")) == ["1", "1"]
+    assert badges(operator.open("/agents")) == ["1"]
+    other = operator.another()
+    other.start_session(key=workspace.workspace_key)
+    assert badges(other.open("/agents")) == []
+    assert badges(other.open("/settings/workspace")) == badges(other.open("/settings")) == ["1", "1"]
+    assert "Last delivery failed" in other.open("/settings").text
+    operator.submit(operator.open(path), path, {"action": "test"})
+    assert badges(operator.open(path)) == ["1", "1"]  # the newest delivery is pending
+    operator.submit(operator.open(path), path, {"action": "pause"})
+    assert badges(operator.open("/agents")) == []
+
+
+def test_people_see_no_failing_webhooks(browser: Browser, operator: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    browser.cookie += f"; {webhook_health.COOKIE}=01m8fbf7c5ehz0a4g40hsm8r6p"
+    assert badges(browser.open("/overview")) == []
+    operator.cookie += f"; {webhook_health.COOKIE}=<b>.01m8fbf7c5ehz0a4g40hsm8r6p.x"
+    assert badges(operator.open("/agents")) == ["1"]
+
+
+def test_the_sample_of_a_delivery_is_the_documented_one(operator: Browser) -> None:
+    documented = re.search("<!-- events -->\n```json\n(.*?)```", Path("docs/webhooks.md").read_text("utf-8"), re.DOTALL)
+    assert documented and json.loads(documented[1]) == webhooks.SAMPLE
+    page = operator.open("/settings/new-webhook").text
+    (shown,) = re.findall('<pre class="code snippet json"[^>]*>(.*?)</pre>', page, re.DOTALL)
+    assert '<span class="name">&#34;convoId&#34;</span>: <span class="string">&#34;ann&#34;</span>,' in shown
+    assert json.loads(html.unescape(re.sub("<[^>]*>", "", shown))) == webhooks.SAMPLE
 
 
 def test_each_outcome_has_its_explanation() -> None:
@@ -250,7 +293,7 @@ def test_what_failed_is_sent_again_once_per_form(
     for _ in range(4):
         operator.submit(operator.open(path), path, {"action": "test"})
     page = operator.open(path)
-    assert "Redeliver what failed" not in page.text and "delivered</strong>" not in page.text
+    assert "Redeliver failed events" not in page.text and "delivered</strong>" not in page.text
     sent = deliveries(workspace_api, path)
     for delivery in sent[:3]:
         fail_delivery(workspace.workspace_id, path.rpartition("/")[2], delivery["id"])
@@ -258,7 +301,7 @@ def test_what_failed_is_sent_again_once_per_form(
     page = operator.open(path)
     assert re.search("0 of 3 delivered</strong> since <time[^>]*>[^<]*</time> · last failure <time", page.text)
     assert '<em class="state bad">Failing</em>' in page.text
-    assert "</time>: It was not sent in time.</p>" in page.text
+    assert '<p class="error">It was not sent in time.</p>' in page.text
     assert "delivered</strong>" not in operator.open(f"{path}?status=expired").text
     for _ in range(2):
         assert "The events have been queued again." in operator.submit(page, f"{path}/deliveries", {}).text

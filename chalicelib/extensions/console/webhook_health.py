@@ -1,0 +1,73 @@
+"""Finds the webhooks that fail, whose number every page shows beside Settings.
+
+Reading them costs about nine requests per webhook. Therefore, a cookie keeps their ids for ten minutes.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from chalice.app import Response
+
+from chalicelib import errors, ids
+from chalicelib.extensions.console import calls, cookies, pages
+from chalicelib.http import current_request
+from chalicelib.storage import Document
+
+if TYPE_CHECKING:
+    from chalicelib.extensions.console.sessions import Session
+
+COOKIE, _SECONDS = "__Secure-cams-failing", 10 * 60
+FAILED = ("failed", "expired", "unknown")
+"""The statuses of deliveries that did not reach their receiver, or of which this is unknown."""
+# The maximum number of webhooks that are checked, and how many deliveries of each are read. The newest may be pending.
+_MAX_CHECKED, _NEWEST = 10, 3
+# The cookie contains the ids between these. With no id, it consists of one.
+_SEPARATOR = "."
+
+
+def parse(text: str) -> frozenset[str] | None:
+    """Return the ids in a cookie, or None without a cookie."""
+    return frozenset(filter(ids.ULID.fullmatch, text.split(_SEPARATOR)[:_MAX_CHECKED])) if text else None
+
+
+def read(webhooks: Sequence[Document]) -> frozenset[str]:
+    """Return the ids of the webhooks that fail, of the first ten."""
+    path, query = "/v3/webhooks/{webhook_id}/deliveries", {"limit": _NEWEST}
+    return frozenset(
+        one["id"]
+        for one in webhooks[:_MAX_CHECKED]
+        if one.get("url") and failure(one, calls.get(path, query, webhook_id=one["id"])["data"])
+    )
+
+
+def failure(webhook: Document, deliveries: Sequence[Document]) -> Document | None:
+    """Return the newest delivery with an outcome if it failed and the webhook is enabled. Otherwise return None."""
+    outcomes = (one for one in deliveries if one["status"] != "pending")
+    newest = next(outcomes, None) if webhook["enabled"] else None
+    return newest if newest and newest["status"] in FAILED else None
+
+
+def known(session: "Session", page: str) -> "Session":
+    """Return an operator's session with the webhooks that fail, which a settings page reads if they are unknown."""
+    if page != "/settings" or session.client_id is not None or session.failing is not None:
+        return session
+    with suppress(errors.Unavailable):
+        return session._replace(failing=read(calls.get("/v3/webhooks")["data"]))
+    return session
+
+
+def with_newest(session: "Session", webhook: Document, deliveries: Sequence[Document]) -> "Session":
+    """Return the session after a webhook's newest deliveries have been read. The other webhooks may be unknown."""
+    if session.failing is None:
+        return session
+    own = {webhook["id"]}
+    return session._replace(failing=session.failing | own if failure(webhook, deliveries) else session.failing - own)
+
+
+def keep(session: "Session", response: Response) -> None:
+    """Store the webhooks that fail in the browser's cookie if it contains others."""
+    if session.failing is None or session.failing == parse(cookies.read(current_request.request(), COOKIE)):
+        return
+    value = _SEPARATOR.join(sorted(session.failing)) or _SEPARATOR
+    response.headers["Set-Cookie"] = pages.cookie(COOKIE, session.workspace_id, value, _SECONDS)
