@@ -6,7 +6,7 @@ from typing import Any
 from chalicelib import clock, ids, storage
 from chalicelib.conversations import listing, store, transcript
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import bubbles, conversations, leads, overview
+from chalicelib.extensions.console import bubbles, conversations, lead_people, leads, overview
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.inbox import VISITOR
 from chalicelib.extensions.console.sessions import Session
@@ -51,9 +51,7 @@ def others_of(session: Session, lead: Document) -> Document:
 
 
 def _find(session: Session, lead: Document) -> ConversationRow | None:
-    convo_id = lead.get("convoId")
-    if not (isinstance(convo_id, str) and ids.IDENTIFIER.fullmatch(convo_id)):
-        convo_id = _same_visitor(session, lead)
+    convo_id = lead_people.conversation_id(lead) or _same_visitor(session, lead)
     if convo_id is None:
         return None
     (row,) = storage.find_many([store.key(session.workspace_id, lead["agentId"], convo_id)._replace(consistent=False)])

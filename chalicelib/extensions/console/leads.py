@@ -1,7 +1,6 @@
 """The leads page: the leads of the agents that a person sees, as a filterable list and as a CSV file."""
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 from heapq import merge
@@ -12,7 +11,7 @@ from urllib.parse import quote
 from chalice.app import Response
 
 from chalicelib import errors, ids
-from chalicelib.extensions.console import filtered_lists, lead_ranges, overview, pages, periods
+from chalicelib.extensions.console import filtered_lists, lead_people, lead_ranges, overview, pages, periods
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -61,8 +60,7 @@ def conversation_of(lead: Document) -> str | None:
     A lead names its conversation if its sender has set the member `convoId`. A search covers the lead's agent, and
     begins with the conversations that exist within an hour after the capture.
     """
-    convo_id = lead.get("convoId")
-    if isinstance(convo_id, str) and ids.IDENTIFIER.fullmatch(convo_id):
+    if convo_id := lead_people.conversation_id(lead):
         return f"/convos/{quote(lead['agentId'])}/{convo_id}"
     _, text = first_text(lead, _SEARCHED)
     if not text:
@@ -70,11 +68,6 @@ def conversation_of(lead: Document) -> str | None:
     captured = unix_seconds(lead.get("createdAt"))
     query = {"tab": "all", "agent": lead["agentId"], "q": text, "to": captured and captured + _HOUR}
     return f"/convos{query_string(query)}"
-
-
-def person_of(lead: Document) -> str:
-    """Return the email or phone number that identifies a lead's person, or an empty string."""
-    return first_text(lead, PERSON)[1]
 
 
 def first_text(lead: Document, names: Iterable[str]) -> tuple[str, str]:
@@ -106,7 +99,6 @@ def _values(query: dict[str, str], agents: overview.VisibleAgents) -> Document:
         "titles": agents.titles,
         "has_more_agents": agents.has_more,
         "conversation_of": conversation_of,
-        "person_of": person_of,
         "export_limit": MAX_EXPORTED,
         "saved": current_request.query_value("saved"),
     }
@@ -129,16 +121,22 @@ def _cursor() -> str | None:
 
 
 def _page(session: Session, titles: dict[str, str]) -> Document:
-    """Return one page of leads, the next page's cursor, the number of leads, and how many each person has on the page.
+    """Return a page of leads, the next page's cursor, the number of leads, the people, and what they asked about.
 
-    Raise InvalidPeriod.
+    What they asked about costs one request. Raise InvalidPeriod.
     """
     query = _query(titles)
     examined = examine(rows(session, titles, query), lambda row, lead: _listed(row, lead, query))
     records, position = take_bounded(examined, PAGE_SIZE)
     data = [json.loads(record) for record in records]
     total = len(data) if not (position or query.after) else _count(session, titles, query)
-    return {"data": data, "nextCursor": position, "total": total, "repeats": Counter(map(person_of, data))}
+    return {
+        "data": data,
+        "nextCursor": position,
+        "total": total,
+        "people": lead_people.by_person(data),
+        "questions": lead_people.questions(session, data),
+    }
 
 
 def _count(session: Session, titles: dict[str, str], query: LeadQuery) -> str | None:

@@ -1,4 +1,4 @@
-"""Analytics and leads in the console: the selection, the pages, and the downloadable files."""
+"""Analytics in the console: the selection, the pages, and the downloadable file."""
 
 import csv
 import io
@@ -14,7 +14,6 @@ from chalicelib.extensions.console import overview, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
-from tests.capacity import metered
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
@@ -81,15 +80,6 @@ def test_charts_have_five_dates_at_equal_distances_and_one_legend(signed_in: Bro
     ]
     assert page.count("<figure") == 1 and page.count("Dashed") == 1
     assert len(re.findall('dy="20"', signed_in.open(f"/analytics?interval=hour&from={TODAY}").text)) % 3 == 0
-
-
-def test_columns_that_are_empty_on_the_page_are_hidden(signed_in: Browser, workspace_api: Api) -> None:
-    heads = [f' scope="col">{name}</th>' for name in ("Email", "Phone", "Channel")]
-    page = signed_in.open("/leads").text
-    assert [head in page for head in heads] == [True, False, True]
-    lead = {"agentId": "support", "name": "Bob", "email": "", "phone": "+31 20 123 4567"}
-    workspace_api.post("/v3/leads", {"lead": lead})
-    assert [head in signed_in.open("/leads?q=bob").text for head in heads] == [False, True, True]
 
 
 def test_a_single_date_is_completed(signed_in: Browser) -> None:
@@ -214,99 +204,12 @@ def test_the_file_has_what_the_page_shows(signed_in: Browser) -> None:
     assert '"NL"' not in answer.text and "NL" in signed_in.open("/analytics.csv?days=7&by=country").text
 
 
-def test_a_person_sees_the_leads_of_their_agents(signed_in: Browser) -> None:
-    for path in (
-        "",
-        "?agent=support",
-        "?agent=other",
-        "?q=ANN",
-        f"?from={TODAY}&to={TODAY}",
-        "?cursor=" + "7" + "z" * 25,
-    ):
-        for page in (signed_in.open(f"/leads{path}"), signed_in.open(f"/leads.csv{path}")):
-            assert page.status == 200
-            assert "Ann of support" in page.text and "Ann of other" not in page.text
-    assert "/convos?tab=all&amp;agent=support&amp;q=a%40b.test" in signed_in.open("/leads").text
-    for path in ("?q=nobody", "?to=2026-01-01"):
-        assert "No leads match" in signed_in.open(f"/leads{path}").text
-    assert signed_in.open("/leads?from=2026-02-02&to=2026-02-01").status == 400
-
-
 def test_a_person_without_agents_reads_what_to_do(browser: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": []})
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     for path in ("/analytics", "/leads"):
         assert "You have no agents yet." in browser.open(path).text
         assert browser.open(f"{path}.csv").text.count("\n") == (31 if path == "/analytics" else 1)
-
-
-def test_the_leads_of_several_agents_are_listed_by_time(
-    browser: Browser, workspace_api: Api, pass_time: PassTime
-) -> None:
-    agents = [f"agent-{number}" for number in range(4)]
-    for agent_id in agents:
-        workspace_api.post(f"/v2/agents/{agent_id}", {})
-    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": agents})
-    for number in range(120):
-        pass_time(1)
-        lead = {"agentId": agents[number * number % 7 % 3], "name": f"Lead {number}."}
-        assert workspace_api.post("/v3/leads", {"lead": lead}).status in (200, 201)
-    browser.start_session(email="bo@acme.test", password=PASSWORD)
-    path, names, requests = "/leads", [], []
-    while path:
-        with metered() as meter:
-            page = browser.open(path).text
-        requests.append(meter.requests["Query"])
-        names += re.findall(r">(Lead \d+\.)<", page)
-        following = re.search(r"/leads(\?cursor=\w+)", page)
-        path = f"/leads{following[1]}" if following else ""
-    newest_first = [f"Lead {number}." for number in reversed(range(120))]
-    assert names == newest_first
-    assert re.findall(r"Lead \d+\.", browser.open("/leads.csv").text) == newest_first
-    # One request for each agent, and one more for each of the two agents with the most leads on the page.
-    # The first page also counts each agent's leads.
-    assert requests == [4 + 6, 6, 4]
-    assert ">50 of 120" in browser.open("/leads").text
-
-
-def test_leads_are_listed_from_the_oldest(browser: Browser, workspace_api: Api, pass_time: PassTime) -> None:
-    for number in range(70):
-        pass_time(1)
-        agent_id = ("support", "second")[number % 2]
-        workspace_api.post("/v2/agents/second", {})
-        workspace_api.post("/v3/leads", {"lead": {"agentId": agent_id, "name": f"Lead {number}."}})
-    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": ["support", "second"]})
-    browser.start_session(email="bo@acme.test", password=PASSWORD)
-    for agent, numbers in (("", range(70)), ("agent=second&", range(1, 70, 2))):
-        page = browser.open(f"/leads?{agent}order=oldest").text
-        cursor = re.search(r"&amp;cursor=(\w+)|\?cursor=(\w+)", page)
-        rest = browser.open(f"/leads?{agent}order=oldest&cursor={cursor[1]}").text if cursor else ""
-        assert re.findall(r">(Lead \d+\.)<", page + rest) == [f"Lead {number}." for number in numbers]
-        assert 'aria-sort="ascending"' in page and f">{min(50, len(numbers))} of {len(numbers)}" in page
-    assert "No leads match" in browser.open("/leads?order=oldest&to=2026-01-01").text
-
-
-def test_a_person_with_several_leads_is_marked(browser: Browser, workspace_api: Api) -> None:
-    for email in ("a@b.test", "a@b.test", "c@b.test", "", ""):
-        workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "name": "Ann", "email": email}})
-    browser.start_session(email="bo@acme.test", password=PASSWORD)
-    marks = re.findall(r'<a class="tag" href="[^"]*(/leads[^"]*)"[^>]*>([^<]*)<', browser.open("/leads").text)
-    assert marks == [("/leads?q=a%40b.test", "2 leads")] * 2
-
-
-def test_an_operator_sees_all_leads_page_by_page(workspace: NewWorkspace, workspace_api: Api) -> None:
-    for number in range(60):
-        workspace_api.post(
-            "/v3/leads", {"lead": {"agentId": ("support", "other")[number % 2], "name": f"Lead {number}."}}
-        )
-    browser = Browser(workspace.workspace_id)
-    page = browser.post("", {"key": workspace.workspace_key})
-    page = browser.open("/leads")
-    following = page.text.partition("/leads?cursor=")[2].partition('"')[0]
-    both = page.text + browser.open(f"/leads?cursor={following}").text
-    exported = browser.open("/leads.csv").text
-    for number in range(60):
-        assert both.count(f">Lead {number}.<") == exported.count(f",Lead {number}.,") == 1
 
 
 def test_numbers_are_written_as_in_the_language_of_the_organisation(

@@ -83,7 +83,7 @@ def signed_in(
         assert workspace_api.post(f"/agents/support/interact/ann-{number}/state", body).status == 200
     for number in range(60):
         workspace_api.post(
-            "/v3/leads", {"lead": {"agentId": "support", "name": "Ann", "email": f"ann-{number}@b.test"}}
+            "/v3/leads", {"lead": {"agentId": "support", "convoId": f"ann-{number}", "email": f"ann-{number}@b.test"}}
         )
     for day in range(180):
         date, country = clock.iso(NOW - day * 24 * 60 * 60)[:10], ("NL", "BE")[day % 2]

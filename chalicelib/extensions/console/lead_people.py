@@ -1,0 +1,79 @@
+"""The leads of a page, grouped by person, and what each visitor asked about."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from chalicelib import ids, storage
+from chalicelib.conversations import store, transcript
+from chalicelib.conversations.new_messages import HUMAN
+from chalicelib.conversations.rows import ConversationRow, read_metadata
+from chalicelib.extensions.console import same_person
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.template_filters import display_name, text_of
+from chalicelib.storage import Document
+
+_MAX_QUESTION = 200  # characters
+
+
+class PersonLeads(NamedTuple):
+    """A person's leads, and the email or phone number that they have in common, which may be empty."""
+
+    contact: str
+    leads: list[Document]
+
+
+def by_person(leads: Iterable[Document]) -> list[PersonLeads]:
+    """Group leads by person. The people are in the order of their first leads, and a person's leads keep their order.
+
+    A person has one email, regardless of case. A phone number without an email belongs to the person who left both, if
+    only one person did. Leads without an email and a phone number belong to different people.
+    """
+    leads = [*leads]
+    emails_of_phone: dict[str, set[str]] = {}
+    for lead in leads:
+        email, phone = _contact(lead)
+        if email and phone:
+            emails_of_phone.setdefault(phone, set()).add(email)
+    people: dict[str, PersonLeads] = {}
+    for lead in leads:
+        email, phone = _contact(lead)
+        known = emails_of_phone.get(phone, set())
+        email = email or (next(iter(known)) if len(known) == 1 else "")
+        contact = email or phone
+        people.setdefault(contact or lead["id"], PersonLeads(contact, [])).leads.append(lead)
+    return [*people.values()]
+
+
+def conversation_id(lead: Document) -> str | None:
+    """Return the id of the conversation that a lead names in the member `convoId`, or None."""
+    convo_id = lead.get("convoId")
+    return convo_id if isinstance(convo_id, str) and ids.IDENTIFIER.fullmatch(convo_id) else None
+
+
+def questions(session: Session, leads: Iterable[Document]) -> dict[str, str]:
+    """Return what the leads' visitors asked about, by lead id: up to 200 characters of the first known message.
+
+    This reads the conversations that the leads name, in one request. A long conversation's first messages are stored
+    elsewhere and are not read. If no message of the visitor is known, the text is the conversation's title.
+    """
+    keys = {lead["id"]: _key(session, lead) for lead in leads if conversation_id(lead)}
+    if not keys or "/convos" not in session.pages:
+        return {}
+    rows = dict(zip(keys, map(store.unless_expired, storage.find_many([*keys.values()])), strict=True))
+    return {lead_id: _question(row) for lead_id, row in rows.items() if row}
+
+
+def _contact(lead: Document) -> tuple[str, str]:
+    """Return the lead's email and phone number. Each may be an empty string."""
+    known = same_person.known_values({name: lead.get(name) for name in ("email", "phone")})
+    return known.get("email", "").strip().casefold(), known.get("phone", "").strip()
+
+
+def _key(session: Session, lead: Document) -> storage.Key:
+    return store.key(session.workspace_id, lead["agentId"], lead["convoId"])._replace(consistent=False)
+
+
+def _question(row: ConversationRow) -> str:
+    newest = (text_of(one.get("item")) for one in transcript.last_messages(row) if one.get("from") == HUMAN)
+    first = next((text for text in reversed([*newest]) if text.strip()), "")
+    return (first or display_name(read_metadata(row), "title"))[:_MAX_QUESTION]

@@ -1,0 +1,171 @@
+"""The list of leads: its order and pages, one row per person, and its file."""
+
+import html
+import re
+
+import pytest
+
+from chalicelib import clock
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.capacity import metered
+from tests.conftest import PassTime
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import HOSTILE, PASSWORD
+
+TODAY = clock.iso(clock.seconds())[:10]
+
+
+@pytest.fixture
+def bo(browser: Browser, workspace_api: Api) -> Browser:
+    """Return the client's browser, and store a lead for the client's agent and for another agent."""
+    for agent_id in ("support", "other"):
+        add_lead(workspace_api, agentId=agent_id, name=f"Ann of {agent_id}", email="a@b.test")
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    return browser
+
+
+def add_lead(api: Api, **members: str) -> str:
+    """Create a lead, by default of the client's agent, and return its id."""
+    lead_id: str = api.post("/v3/leads", {"lead": {"agentId": "support", **members}}).data["id"]
+    return lead_id
+
+
+def rows(page: str) -> list[list[str]]:
+    """Return the names in each person's rows."""
+    bodies = re.findall(r"<tbody>(.*?)</tbody>", page, re.DOTALL)
+    return [re.findall(r'<a class="named".*?<span>([^<]*)<', one) for one in bodies]
+
+
+def test_a_person_sees_the_leads_of_their_agents(bo: Browser) -> None:
+    for path in (
+        "",
+        "?agent=support",
+        "?agent=other",
+        "?q=ANN",
+        f"?from={TODAY}&to={TODAY}",
+        "?cursor=" + "7" + "z" * 25,
+    ):
+        for page in (bo.open(f"/leads{path}"), bo.open(f"/leads.csv{path}")):
+            assert page.status == 200
+            assert "Ann of support" in page.text and "Ann of other" not in page.text
+    assert "/convos?tab=all&amp;agent=support&amp;q=a%40b.test" in bo.open("/leads").text
+    for path in ("?q=nobody", "?to=2026-01-01"):
+        assert "No leads match" in bo.open(f"/leads{path}").text
+    assert bo.open("/leads?from=2026-02-02&to=2026-02-01").status == 400
+
+
+def test_the_leads_of_several_agents_are_listed_by_time(
+    browser: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    agents = [f"agent-{number}" for number in range(4)]
+    for agent_id in agents:
+        workspace_api.post(f"/v2/agents/{agent_id}", {})
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": agents})
+    for number in range(120):
+        pass_time(1)
+        lead = {"agentId": agents[number * number % 7 % 3], "name": f"Lead {number}."}
+        assert workspace_api.post("/v3/leads", {"lead": lead}).status in (200, 201)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    path, names, requests = "/leads", [], []
+    while path:
+        with metered() as meter:
+            page = browser.open(path).text
+        requests.append(meter.requests["Query"])
+        names += re.findall(r">(Lead \d+\.)<", page)
+        following = re.search(r"/leads(\?cursor=\w+)", page)
+        path = f"/leads{following[1]}" if following else ""
+    newest_first = [f"Lead {number}." for number in reversed(range(120))]
+    assert names == newest_first
+    assert re.findall(r"Lead \d+\.", browser.open("/leads.csv").text) == newest_first
+    # One request for each agent, and one more for each of the two agents with the most leads on the page.
+    # The first page also counts each agent's leads.
+    assert requests == [4 + 6, 6, 4]
+    assert ">50 of 120" in browser.open("/leads").text
+
+
+def test_leads_are_listed_from_the_oldest(browser: Browser, workspace_api: Api, pass_time: PassTime) -> None:
+    for number in range(70):
+        pass_time(1)
+        agent_id = ("support", "second")[number % 2]
+        workspace_api.post("/v2/agents/second", {})
+        workspace_api.post("/v3/leads", {"lead": {"agentId": agent_id, "name": f"Lead {number}."}})
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": ["support", "second"]})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    for agent, numbers in (("", range(70)), ("agent=second&", range(1, 70, 2))):
+        page = browser.open(f"/leads?{agent}order=oldest").text
+        cursor = re.search(r"&amp;cursor=(\w+)|\?cursor=(\w+)", page)
+        rest = browser.open(f"/leads?{agent}order=oldest&cursor={cursor[1]}").text if cursor else ""
+        assert re.findall(r">(Lead \d+\.)<", page + rest) == [f"Lead {number}." for number in numbers]
+        assert 'aria-sort="ascending"' in page and f">{min(50, len(numbers))} of {len(numbers)}" in page
+    assert "No leads match" in browser.open("/leads?order=oldest&to=2026-01-01").text
+
+
+def test_an_operator_sees_all_leads_page_by_page(workspace: NewWorkspace, workspace_api: Api) -> None:
+    for number in range(60):
+        workspace_api.post(
+            "/v3/leads", {"lead": {"agentId": ("support", "other")[number % 2], "name": f"Lead {number}."}}
+        )
+    browser = Browser(workspace.workspace_id)
+    page = browser.post("", {"key": workspace.workspace_key})
+    page = browser.open("/leads")
+    following = page.text.partition("/leads?cursor=")[2].partition('"')[0]
+    both = page.text + browser.open(f"/leads?cursor={following}").text
+    exported = browser.open("/leads.csv").text
+    for number in range(60):
+        assert both.count(f">Lead {number}.<") == exported.count(f",Lead {number}.,") == 1
+
+
+def test_a_persons_leads_are_together(browser: Browser, workspace_api: Api) -> None:
+    """They have the same email, or the same phone number if no other person has it."""
+    for name, email, phone in (
+        ("First", "", "+31 1"),
+        ("Second", "a@b.test", ""),
+        ("Alone", "", ""),
+        ("Third", "A@b.test", "+31 1"),
+        ("One", "c@b.test", "+31 2"),
+        ("Other", "d@b.test", "+31 2"),
+        ("Unknown", "", "+31 2"),
+        ("Nameless", "", ""),
+    ):
+        add_lead(workspace_api, name=name, email=email, phone=phone)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    page = browser.open("/leads").text
+    newest_first = [["Nameless"], ["Unknown"], ["Other"], ["One"], ["Third", "Second", "First"], ["Alone"]]
+    assert rows(page) == newest_first
+    assert ">8 of 8, from 6 people" in page and re.findall(r"<summary[^>]*>(\d leads)<", page) == ["3 leads"]
+    assert "Search all leads for a@b.test" in page and "next page" not in page
+    page = browser.open("/leads?q=a@b.test").text
+    assert "<details open>" in page and ">2 of 2, from one person" in page.replace(">2 shown", ">2 of 2")
+
+
+def test_a_list_with_a_next_page_says_that_people_may_appear_again(browser: Browser, workspace_api: Api) -> None:
+    for _ in range(51):
+        add_lead(workspace_api, name="Ann", email="a@b.test")
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    page = browser.open("/leads").text
+    assert rows(page) == [["Ann"] * 50] and ">50 of 51, from one person" in page and "again on the next page" in page
+
+
+def test_a_list_shows_what_the_visitors_asked_about(browser: Browser, workspace_api: Api) -> None:
+    for convo_id, texts in (("ann", [HOSTILE, "And dogs?"]), ("ben", ["", "A room?"])):
+        turns = [{"from": "human", "messages": [{"item": {"text": text}}]} for text in texts]
+        workspace_api.post(f"/agents/support/interact/{convo_id}/state", {"turns": turns})
+    workspace_api.post("/agents/support/interact/cy/state", {"turns": []})
+    workspace_api.patch("/v3/agents/support/convos/cy", {"conversation": {"title": "Parking"}})
+    for convo_id in ("ann", "ben", "cy", "unknown", HOSTILE):
+        add_lead(workspace_api, name=convo_id[:3], convoId=convo_id)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    page = browser.open("/leads").text
+    asked = re.findall(r'<td class="asked"><span>([^<]*)<', page)
+    assert [html.unescape(text) for text in asked] == ["", "", "Parking", "A room?", HOSTILE]
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/leads"]})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    assert "asked" not in browser.open("/leads").text
+
+
+def test_the_order_of_the_list_is_named(bo: Browser) -> None:
+    for query, order, other in (("", "Newest first", "?order=oldest"), ("?order=oldest", "Oldest first", "")):
+        page = bo.open(f"/leads{query}").text
+        link = re.findall(r'<a class="order" href="([^"]*)"[^>]*aria-label="([^"]*)">([^<]*)', page)
+        assert link == [(f"{bo.home}/leads{other}", f"{order}. Change the order", f"{order} ")]
