@@ -11,7 +11,6 @@ from chalice.app import Response
 from chalicelib import ids
 from chalicelib.credentials import tokens
 from chalicelib.extensions.console import (
-    agent_form,
     calls,
     change_authors,
     filtered_lists,
@@ -20,7 +19,6 @@ from chalicelib.extensions.console import (
     periods,
     record_names,
     rights,
-    tool_form,
     version_excerpts,
 )
 from chalicelib.extensions.console.guard import signed_in
@@ -66,11 +64,7 @@ def _with_excerpts(session: Session, query: dict[str, str]) -> Document:
     for one in page["data"]:
         if one["operation"] == _UPDATE and "number" in one:
             numbers[one["resource"]].append(one["number"])
-    return {**page, "excerpts": version_excerpts.of_changes(numbers, _read_only, guard.texts(session))}
-
-
-def _read_only(kind: str) -> frozenset[str]:
-    return agent_form.read_only() if kind == "agents" else tool_form.read_only()
+    return {**page, "excerpts": version_excerpts.of_changes(numbers, guard.texts(session))}
 
 
 def _first_matches(session: Session, query: dict[str, str]) -> Document:

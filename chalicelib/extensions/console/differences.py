@@ -16,6 +16,8 @@ _ROW_BYTES, _LINE_BYTES = 200, 15  # the HTML tags around a difference and a lin
 # The maximum lines of texts that are compared by lines, and the number of unchanged lines around a change.
 _MAX_LINES, _CONTEXT = 200, 2
 
+# The lines of an object or list as JSON that contain no value.
+_BRACKETS = frozenset(("[", "{", "]", "}", "],", "},"))
 _FROM_START = ("@@ -0", "@@ -1,", "@@ -1 ")  # the headers of changes before which no lines are left out
 
 
@@ -29,6 +31,11 @@ class Difference(NamedTuple):
     path: str
     lines: tuple[str, ...]
     is_flag: bool
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the lines contain an object or a list as JSON."""
+        return any(line[1:].strip() in _BRACKETS for line in self.lines)
 
 
 class Differences(list[Difference]):

@@ -31,6 +31,8 @@ _FIELDS = (
     Field("name", TEXT), Field("description", LONG), Field("method", TEXT), Field("serverUrl", TEXT),
     Field("disabled", FLAG),
 )  # fmt: skip
+PATHS = ("name", "description", "method", "serverUrl", "fields", "disabled")
+"""The members with fields, in the order of the page."""
 TYPES = ("", "text", "number", "boolean")
 # The members of a parameter that the form shows, after its id.
 _PARAMETER = ("key", "type", "in", "description", "required")

@@ -1,11 +1,11 @@
 """Summarises changes in a list: the first change of up to three members, before and after."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from itertools import groupby, islice, pairwise, takewhile
 from typing import Any, NamedTuple
 
 from chalicelib import extensions
-from chalicelib.extensions.console import differences, template_filters
+from chalicelib.extensions.console import record_differences, template_filters
 from chalicelib.extensions.console.differences import Difference
 from chalicelib.extensions.console.member_names import member_name
 from chalicelib.extensions.console.rendering import Texts
@@ -17,9 +17,9 @@ MAX_VERSIONS = 20
 MAX_RECORDS, MAX_CHANGES = 10, 5
 """The maximum number of records with excerpts on a page of the audit log, and of such changes to each record."""
 _MAX_MEMBERS, _MAX_TEXT = 3, 90
+_Version = tuple[int, Document]
 # The number of equal characters before a change that an excerpt keeps, if the lines begin with more of them.
 _KEPT = 24
-_BRACKETS = frozenset(("[", "{", "]", "}", "],", "},"))
 
 
 class Excerpts(NamedTuple):
@@ -29,7 +29,7 @@ class Excerpts(NamedTuple):
     others: int
 
 
-def read(resource: str, record_id: str, numbers: list[int], read_only: frozenset[str], t: Texts) -> dict[int, Excerpts]:
+def read(kind: str, record_id: str, numbers: list[int], t: Texts) -> dict[int, Excerpts]:
     """Return the excerpts of listed versions by number. Omit versions whose predecessor is not stored or not listed.
 
     `numbers` contains the numbers of the listed versions, newest first.
@@ -37,13 +37,11 @@ def read(resource: str, record_id: str, numbers: list[int], read_only: frozenset
     if not numbers:
         return {}
     neighbours = {*pairwise(numbers)}
-    documents = _VERSIONS(resource, record_id, numbers[0], MAX_VERSIONS + 1)
-    return dict(_compare(documents, lambda *pair: pair in neighbours, read_only, t))
+    stored = pairwise(_VERSIONS(kind, record_id, numbers[0], MAX_VERSIONS + 1))
+    return _compare(kind, (pair for pair in stored if (pair[0][0], pair[1][0]) in neighbours), t)
 
 
-def of_changes(
-    numbers: dict[str, list[int]], read_only: Callable[[str], frozenset[str]], t: Texts
-) -> dict[str, dict[int, Excerpts]]:
+def of_changes(numbers: dict[str, list[int]], t: Texts) -> dict[str, dict[int, Excerpts]]:
     """Return the excerpts of changes to agents and tools, by record and number.
 
     `numbers` contains the numbers of the changes to each record, such as `agents/support`, newest first. The first 10
@@ -52,35 +50,30 @@ def of_changes(
     excerpts = {}
     for record, listed in islice(numbers.items(), MAX_RECORDS):
         kind, record_id = record.split("/", 1)
-        documents = _VERSIONS(kind, record_id, listed[0], MAX_CHANGES + 1)
         # Filters may leave out the change before a listed one, so every stored version has an excerpt.
-        excerpts[record] = dict(_compare(documents, lambda *_: True, read_only(kind), t))
+        excerpts[record] = _compare(kind, pairwise(_VERSIONS(kind, record_id, listed[0], MAX_CHANGES + 1)), t)
     return excerpts
 
 
-def _compare(
-    documents: Iterable[tuple[int, Document]],
-    is_shown: Callable[[int, int], bool],
-    read_only: frozenset[str],
-    t: Texts,
-) -> Iterator[tuple[int, Excerpts]]:
-    for (number, after), (older, before) in pairwise(documents):
-        changes = differences.between(before, after, read_only) if is_shown(number, older) else []
-        if changes:
-            excerpts = [change._replace(lines=_excerpt(change.lines)) for change in changes]
-            excerpts.sort(key=lambda change: (not member_name(change.path, t).label, not change.lines))
-            shown = excerpts[:_MAX_MEMBERS]
-            yield number, Excerpts(shown, len(changes) - len(shown))
+def _compare(kind: str, pairs: Iterable[tuple[_Version, _Version]], t: Texts) -> dict[int, Excerpts]:
+    """Return the excerpts of the newer version of each pair, by number. Omit versions without a visible change."""
+    excerpts = {}
+    for (number, after), (_, before) in pairs:
+        if changes := record_differences.between(kind, before, after, t):
+            listed = [change._replace(lines=_excerpt(change)) for change in changes]
+            listed.sort(key=lambda change: (not member_name(change.path, t).label, not change.lines))
+            excerpts[number] = Excerpts(listed[:_MAX_MEMBERS], max(len(changes) - _MAX_MEMBERS, 0))
+    return excerpts
 
 
-def _excerpt(lines: tuple[str, ...]) -> tuple[str, ...]:
+def _excerpt(change: Difference) -> tuple[str, ...]:
     """Return the first changed lines that contain a word, before and after, as one line each around their difference.
 
     A text may be split into lines without another change, so the lines are joined. An object as JSON has no excerpt.
     """
-    if any(line[1:].strip() in _BRACKETS for line in lines):
+    if change.is_json:
         return ()
-    parts = ([*group] for is_changed, group in groupby(lines, lambda line: line[0] in "-+") if is_changed)
+    parts = ([*group] for is_changed, group in groupby(change.lines, lambda line: line[0] in "-+") if is_changed)
     changed = next((part for part in parts if any(map(str.isalnum, "".join(part)))), [])
     first = [" ".join(line[1:].strip() for line in changed if line[0] == sign) for sign in "-+"]
     start = _start(*first) if all(first) else 0

@@ -1,24 +1,24 @@
 """The version pages of agents and tools: the list, a version's changes, and the restore action."""
 
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 from chalice.app import Response
 
 from chalicelib import errors, ids
 from chalicelib.extensions.console import (
-    agent_form,
     calls,
     change_authors,
-    differences,
     guard,
     pages,
+    record_differences,
     rights,
     tool_form,
     version_excerpts,
 )
 from chalicelib.extensions.console.calls import commit_now, query_string
+from chalicelib.extensions.console.differences import Differences
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name
@@ -46,7 +46,6 @@ class VersionedRecord(NamedTuple):
     tool: str
     record: Document
     tag: str
-    read_only: frozenset[str]
 
     def read(self, number: str) -> Document:
         """Return a version. Raise NotFound, and Invalid for a malformed number."""
@@ -86,14 +85,17 @@ class ListedVersions(NamedTuple):
     versions: list[Document]
     next_cursor: str | None
 
-    def place_of(self, number: int) -> int | None:
-        """Return the place of a version in the list, or None."""
-        return next((place for place, one in enumerate(self.versions) if one["number"] == number), None)
+    def entry(self, number: int) -> Document | None:
+        """Return the entry of a version, or None if the page does not contain the version."""
+        return next((one for one in self.versions if one["number"] == number), None)
 
-    def neighbours(self, place: int) -> Neighbours:
-        """Return the numbers of the versions before and after the version at this place."""
-        older = self.versions[place + 1]["number"] if place + 1 < len(self.versions) else None
-        return Neighbours(older, self.versions[place - 1]["number"] if place else None)
+    def neighbours(self, number: int) -> Neighbours:
+        """Return the numbers of the versions before and after a version."""
+        numbers = [one["number"] for one in self.versions]
+        if number not in numbers:
+            return Neighbours(None, None)
+        place = numbers.index(number)
+        return Neighbours(next(iter(numbers[place + 1 :]), None), numbers[place - 1] if place else None)
 
 
 @signed_in("/agents")
@@ -137,7 +139,7 @@ def restore_tool_version(session: Session, agent_id: str, tool_id: str, number: 
 def _agent(agent_id: str) -> VersionedRecord:
     agent, tag = calls.read(_AGENT, agent_id=agent_id)
     page = f"/agents/{quote(agent_id)}"
-    return VersionedRecord(_AGENT, {"agent_id": agent_id}, page, page, agent, "", agent, tag, agent_form.read_only())
+    return VersionedRecord(_AGENT, {"agent_id": agent_id}, page, page, agent, "", agent, tag)
 
 
 def _tool(session: Session, agent_id: str, tool_id: str) -> VersionedRecord:
@@ -148,7 +150,7 @@ def _tool(session: Session, agent_id: str, tool_id: str) -> VersionedRecord:
     page, name = f"/agents/{quote(agent_id)}", display_name(tool, "name") or tool_id
     base = f"{page}/tools/{quote(tool_id)}"
     values = {"tool_id": tool_id}
-    return VersionedRecord(_TOOL, values, base, f"{page}#tools", agent, name, tool, tag, tool_form.read_only())
+    return VersionedRecord(_TOOL, values, base, f"{page}#tools", agent, name, tool, tag)
 
 
 def _versions(session: Session, subject: VersionedRecord, cursor: str | None = None) -> ListedVersions:
@@ -161,6 +163,8 @@ def _versions(session: Session, subject: VersionedRecord, cursor: str | None = N
     ]
     if is_complete and numbered:
         numbered[-1]["is_creation"] = bool(_CREATION & {*numbered[-1]["changed"]})
+    for version in numbered:
+        version["changed"] = [path for path in version["changed"] if path not in record_differences.TECHNICAL]
     return ListedVersions(numbered, following)
 
 
@@ -173,7 +177,7 @@ def _list(session: Session, subject: VersionedRecord) -> Response:
         "/agents",
         subject=subject,
         versions=page.versions,
-        excerpts=version_excerpts.read(subject.kind, subject.record_id, numbers, subject.read_only, t),
+        excerpts=version_excerpts.read(subject.kind, subject.record_id, numbers, t),
         following=query_string({"cursor": page.next_cursor}) if page.next_cursor else None,
     )
 
@@ -183,14 +187,18 @@ def _restore(session: Session, subject: VersionedRecord, number: str) -> Respons
     try:
         commit_now(lambda: calls.send("POST", path, None, tag, number=number, **subject.ids))
     except errors.PreconditionFailed:
-        if _compare(subject, subject.record, subject.read(number)):  # no changes if the form was submitted twice
+        if _compare(
+            session, subject, subject.record, subject.read(number)
+        ):  # no changes if the form was submitted twice
             return _page(session, subject, number, status=412)
     return pages.saved(session.workspace_id, subject.page, "true")
 
 
 def _page(session: Session, subject: VersionedRecord, number: str, status: int = 200) -> Response:
+    """Show what a version changed, or its differences from the version in the query's `with`."""
     document = subject.read(number)  # read first, because this rejects an invalid number
-    version, neighbours, older = _with_older(session, subject, int(number))
+    listed, other = _versions(session, subject), current_request.query_value("with") or ""
+    before = subject.read(other) if other else _before(subject, listed, int(number))
     return guard.page(
         session,
         "version.html",
@@ -198,34 +206,25 @@ def _page(session: Session, subject: VersionedRecord, number: str, status: int =
         status,
         subject=subject,
         number=int(number),
-        version=version,
-        older=neighbours.older,
-        newer=neighbours.newer,
-        changes=None if older is None else _compare(subject, older, document),
-        restoring=_compare(subject, subject.record, document),
+        version=listed.entry(int(number)),
+        neighbours=listed.neighbours(int(number)),
+        versions=listed.versions,
+        compared=(listed.entry(int(other)) or {"number": int(other), "position": None}) if other else None,
+        changes=None if before is None else _compare(session, subject, before, document),
+        restoring=_compare(session, subject, subject.record, document),
         empties_prompt=bool(subject.record.get(_PROMPT) and not document.get(_PROMPT)),
         is_stale=status == 412,
     )
 
 
-def _with_older(
-    session: Session, subject: VersionedRecord, number: int
-) -> tuple[Document | None, Neighbours, Document | None]:
-    """Return what is known of a version: its entry in the list, its neighbours, and the document before it.
-
-    The document before a creation is empty.
-    """
-    page = _versions(session, subject)
-    place = page.place_of(number)
-    if place is None:
-        return None, Neighbours(None, None), None
-    neighbours = page.neighbours(place)
-    older: Document | None = {} if page.versions[place]["is_creation"] else None
-    if neighbours.older is not None:
+def _before(subject: VersionedRecord, listed: ListedVersions, number: int) -> Document | None:
+    """Return the version before a version, or None if it is unknown. The version before a creation is empty."""
+    version, older = listed.entry(number), listed.neighbours(number).older
+    if older is not None:
         with suppress(errors.NotFound):
-            older = subject.read(str(neighbours.older))
-    return page.versions[place], neighbours, older
+            return subject.read(str(older))
+    return {} if version and version["is_creation"] else None
 
 
-def _compare(subject: VersionedRecord, before: Any, after: Any) -> differences.Differences:
-    return differences.between(before, after, subject.read_only)
+def _compare(session: Session, subject: VersionedRecord, before: Document, after: Document) -> Differences:
+    return record_differences.between(subject.kind, before, after, guard.texts(session))

@@ -4,7 +4,14 @@ import re
 
 import pytest
 
-from chalicelib.extensions.console import differences, marked_lines, member_names, rendering, sessions
+from chalicelib.extensions.console import (
+    differences,
+    marked_lines,
+    member_names,
+    record_differences,
+    rendering,
+    sessions,
+)
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
@@ -150,11 +157,70 @@ def test_a_removed_value_is_shown_as_empty(signed_in: Browser, workspace_api: Ap
     page = signed_in.open(f"{AGENT}/versions/{NUMBER}").text
     for name, value, after in (("Language", "English", "Becomes empty"), ("Starred", "Yes", "No")):
         element = f'<h3>{name}</h3>\n<pre><del>- {value}</del><span class="empty">{after}</span></pre></div>'
-        assert f'<div class="member short">{element}' in page
+        assert f'<div class="member">{element}' in page
     for prompt in ("Be brief.", None):
         workspace_api.patch(f"/v3{AGENT}", {"agent": {"vg_systemPrompt": prompt}})
         page = signed_in.open(f"{AGENT}/versions/{NUMBER}").text
         assert ("empties the system prompt" in page) == bool(prompt)
+        buttons = re.findall(r"<button[^>]*>Restore[^<]*</button>", page)
+        expected = '<button class="danger">Restore anyway' if prompt else "<button>Restore this version"
+        assert buttons == [f"{expected}</button>"]
+
+
+def test_any_two_versions_are_compared(signed_in: Browser, workspace_api: Api) -> None:
+    stream = Stream("agents")
+    for title in ("First", "Second", "Third"):
+        workspace_api.patch(f"/v3{AGENT}", {"agent": {"title": title}})
+        follow("agents", stream.read("agents"))
+    third, second, first = re.findall(r'/versions/(\d+)"', signed_in.open(f"{AGENT}/versions").text)[:3]
+    page = signed_in.open(f"{AGENT}/versions/{third}").text
+    assert f'<option value="{first}">Version ' in page and f'value="{third}"' not in page
+    assert "<del>- Second</del>" in page and "First" not in page
+    page = signed_in.open(f"{AGENT}/versions/{third}?with={first}").text
+    assert "<del>- First</del><ins>+ Third</ins>" in page and "Second" not in page
+    assert re.search(r"<h2>Compared with Version \d</h2>", page) and f'value="{first}" selected>' in page
+    assert "Both versions have the same settings." in signed_in.open(f"{AGENT}/versions/{second}?with={second}").text
+    for number in ("x", "9"):
+        assert signed_in.open(f"{AGENT}/versions/{third}?with={number}").status == 404
+
+
+def test_versions_show_no_technical_members_or_keys_to_clients(
+    signed_in: Browser, operator: Browser, workspace_api: Api
+) -> None:
+    stream = Stream("agents")
+    technical = {"agentPlatform": "vg", "createdAtUNIX": 1}
+    for members in ({"title": "Help"}, technical, {**technical, "agentPlatform": "other", "vg_temperature": 1}):
+        workspace_api.patch(f"/v3{AGENT}", {"agent": members})
+        follow("agents", stream.read("agents"))
+    texts = [browser.open(f"{AGENT}/versions").text for browser in (signed_in, operator)]
+    for text in texts:
+        assert "Platform" not in text and "Creation date" not in text and "No setting changed." in text
+    assert ["first key" in text for text in texts] == [False, True]
+    assert ["Operator of the service" in text for text in texts] == [True, False]
+    number = re.findall(r'/versions/(\d+)"', texts[0])[0]
+    page = signed_in.open(f"{AGENT}/versions/{number}").text
+    assert re.findall(r"<h3>(.*?)</h3>", page) == ["Temperature"]
+
+
+def test_differences_are_in_the_order_of_the_form_and_parameters_are_words() -> None:
+    t = rendering.texts("en")
+    before = {"title": "a", "description": "a", "vg_systemPrompt": "a", "theme": "a", "agentPlatform": "a"}
+    changes = record_differences.between("agents", before, dict.fromkeys(before, "b"), t)
+    assert [one.path for one in changes] == ["title", "description", "vg_systemPrompt", "theme"]
+    arrival = {"id": "01a", "key": "arrival", "type": "string", "in": "query", "required": True}
+    tool = {"name": "find", "serverUrl": "https://a.test", "method": "GET", "fields": [arrival]}
+    changes = record_differences.between("tools", {}, tool, t)
+    assert [one.path for one in changes] == ["name", "method", "serverUrl", "fields.arrival"]
+    assert changes[-1].lines == ("+Type: Text", "+Place: Query", "+Required: Yes")
+    changed = {**arrival, "required": False, "description": "A day.", "isEnv": True}
+    nameless, twice = {"id": "01b", "key": None}, {"id": "01c", "key": "arrival", "type": "date"}
+    (first, second, third) = record_differences.between(
+        "tools", tool, {**tool, "fields": [changed, nameless, twice]}, t
+    )
+    assert (first.path, second.path, third.path) == ("fields.01b", "fields.01c", "fields.arrival")
+    assert second.lines[0] == "+Type: date" and not third.is_json
+    assert third.lines[2:] == ("-Required: Yes", "+Required: No", "+Description: A day.", "+isEnv: true")
+    assert record_differences.between("tools", {"fields": []}, {}, t) == []
 
 
 def test_members_have_the_labels_of_the_form() -> None:
@@ -232,15 +298,16 @@ def test_a_version_of_a_tool_is_compared_and_restored(operator: Browser, workspa
     assert path in operator.open("/agents/support").text
     listed = operator.open(path)
     numbers = re.findall(rf'{path}/(\d+)"', listed.text)
+    assert re.findall(rf'{path}/(\d+)#restore"', listed.text) == numbers[1:]
     rows = re.findall(r"<strong class=\"number\">(Version \d)(.*?)</strong>", listed.text)
     assert [(name, "Current" in rest) for name, rest in rows] == [("Version 2", True), ("Version 1", False)]
     newest = operator.open(f"{path}/{numbers[0]}")
     assert "Changed in this version" in newest.text and "<ins>+ After &lt;b&gt;</ins>" in newest.text
     assert "Restore this version" not in newest.text
-    assert f'{numbers[-1]}" rel="prev">Previous version</a><a' in newest.text
+    assert f'{numbers[-1]}" rel="prev">Previous version</a></nav>' in newest.text
     assert "<del>Before</del>" in listed.text and "<ins>After &lt;b&gt;</ins>" in listed.text
     page = operator.open(f"{path}/{numbers[-1]}")
-    assert f'{numbers[0]}" rel="next">Next version</a><a' in page.text and 'rel="prev"' not in page.text
+    assert f'{numbers[0]}" rel="next">Next version</a></nav>' in page.text and 'rel="prev"' not in page.text
     assert "This creates a new version." in page.text and "Changed in this version" not in page.text
     assert "Created with" in page.text and "<ins>+ Before</ins>" in page.text and ">Support</a>" in page.text
     assert "<h3>Name</h3>" in page.text and CANARY not in page.text and "<b>" not in page.text

@@ -1,0 +1,55 @@
+"""Compares versions of agents and tools as their forms show them."""
+
+import json
+from itertools import count
+
+from chalicelib.extensions.console import agent_form, differences, tool_form
+from chalicelib.extensions.console.differences import Difference, Differences
+from chalicelib.extensions.console.rendering import Texts
+from chalicelib.storage import Document
+
+TECHNICAL = frozenset({"agentPlatform", "createdAt", "createdAtUNIX"})
+"""The members of an agent that no person sets."""
+# The members of a tool's parameter that have a line, in this order, and the names of types that only the API accepts.
+_LINES = ("type", "in", "required", "description")
+_TYPES = {"string": "text", "integer": "number"}
+
+
+def between(kind: str, before: Document, after: Document, t: Texts) -> Differences:
+    """Return the differences between two agents, or two tools, in the order of the form."""
+    form = tool_form if kind == "tools" else agent_form
+    if kind == "tools":
+        before, after = _with_readable_parameters(before, t), _with_readable_parameters(after, t)
+    changes = differences.between(before, after, form.read_only() | TECHNICAL)
+    changes.sort(key=lambda change: _place(form.PATHS, change))
+    return changes
+
+
+def _place(paths: tuple[str, ...], change: Difference) -> int:
+    return next((place for place, path in zip(count(), paths) if f"{change.path}.".startswith(f"{path}.")), len(paths))
+
+
+def _with_readable_parameters(tool: Document, t: Texts) -> Document:
+    """Return a tool whose parameters are texts by name, or by id if they have no name of their own."""
+    parameters: Document = {}
+    for one in tool.get("fields") or ():
+        key = one.get("key")
+        parameters[key if key and key not in parameters else one["id"]] = "\n".join(_lines(one, t))
+    others = {name: value for name, value in tool.items() if name != "fields"}
+    return {**others, "fields": parameters} if parameters else others
+
+
+def _lines(parameter: Document, t: Texts) -> list[str]:
+    """Return a line for each member of the form that has a value, and the other members as JSON."""
+    values = {
+        "type": t.named("parameter_type", _TYPES.get(parameter.get("type") or "", parameter.get("type") or "any")),
+        "in": t.named("place", parameter.get("in") or "default"),
+        "required": t("yes" if parameter.get("required") else "no"),
+        "description": parameter.get("description"),
+    }
+    labels = {"type": t("parameter_type"), "required": t("required")}
+    others = (name for name in parameter if name not in (*_LINES, "id", "key"))
+    return [
+        *(f"{labels.get(name) or t.named('member', name)}: {values[name]}" for name in _LINES if values[name]),
+        *(f"{name}: {json.dumps(parameter[name], ensure_ascii=False)}" for name in others),
+    ]
