@@ -17,6 +17,9 @@ _counts = LazyModule("chalicelib.extensions.console.agent_counts")
 _facts = LazyModule("chalicelib.extensions.console.agent_facts")
 _PATH = "/v3/agents/{agent_id}"
 _PAGE_SIZE = 50
+# The orders of the operator's list, with the order of the API. The last one sorts the agents of a page.
+_WAITING = "waiting"
+_SORTS = {"changed": "newest", "title": "alphabetical", _WAITING: "newest"}
 # The maximum length of a language code as the name of an option, in characters.
 _MAX_CODE = 100
 _TOOL_TEXTS = ("name", "method", "serverUrl", "description")
@@ -27,12 +30,13 @@ _MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT = 100_000, 800, 1_000
 @signed_in("/agents")
 def list_agents(session: Session) -> Response:
     """List the agents in the person's organisation. Operators list or search the workspace's agents."""
-    query = {name: current_request.query_value(name) for name in ("q", "starred", "page", "cursor")}
+    query = {name: current_request.query_value(name) for name in ("q", "starred", "sort", "page", "cursor")}
     agents, position = _list(session, query)
     agent_ids = [agent["ID"] for agent in agents]
-    values: Document = {"agents": agents, "query": query, "saved": current_request.query_value("saved")}
+    values: Document = {"query": query, "sorts": _SORTS, "saved": current_request.query_value("saved")}
     values["counts"] = _counts.read(session, agent_ids) if extensions.has("reports") else {}
     values["facts"] = _facts.read(session, agent_ids)
+    values["agents"] = values["facts"].waiting_first(agents) if query["sort"] == _WAITING else agents
     values["following"] = query_string({**query, **position}) if position else None
     return guard.page(session, "agents.html", "/agents", **values)
 
@@ -73,7 +77,8 @@ def _list(session: Session, query: dict[str, str | None]) -> tuple[list[Any], Do
 
 def _search(query: dict[str, str | None]) -> tuple[list[Any], Document]:
     sent = {"search": query["q"], "starredOnly": query["starred"], "page": query["page"], "cursor": query["cursor"]}
-    page = calls.get("/v3/agents/search", {**sent, "limit": _PAGE_SIZE})
+    order = _SORTS.get(query["sort"] or "")
+    page = calls.get("/v3/agents/search", {**sent, "sortBy": order, "limit": _PAGE_SIZE})
     if not page["hasMore"]:
         return page["agents"], {}
     cursor = page.get("nextCursor")

@@ -1,4 +1,4 @@
-"""The facts in the list of agents: their organisations, waiting conversations and last changes."""
+"""The list of agents: their organisations, waiting conversations and last changes, and its order."""
 
 import re
 
@@ -9,14 +9,11 @@ from tests.api import Api
 from tests.capacity import metered
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
-from tests.extensions.console.test_agents import filled
-
-AGENT = "/agents/support"
 
 
-def facts(browser: Browser) -> dict[str, tuple[list[str], str]]:
+def facts(browser: Browser, query: str = "") -> dict[str, tuple[list[str], str]]:
     """Return the facts and the last change of each agent in the list, by title."""
-    cards = browser.open("/agents").text.split('<li class="card')[1:]
+    cards = browser.open(f"/agents{query}").text.split('<li class="card')[1:]
     return {text(card, "h2")[0]: (text(card.partition('class="of"')[2], "li"), change(card)) for card in cards}
 
 
@@ -38,7 +35,7 @@ def wait(api: Api, agent_id: str, *conversations: str, state: str = "requested_c
 
 
 def test_a_client_sees_the_waiting_conversations_of_their_agents(signed_in: Browser, workspace_api: Api) -> None:
-    assert facts(signed_in) == {"Support": (["None waiting"], "Changed by first key,")}
+    assert facts(signed_in) == {"Support": (["None waiting"], "Changed")}
     wait(workspace_api, "support", "ann", "ben")
     wait(workspace_api, "support", "cleo", state="ended_chat")
     wait(workspace_api, "other", "dan")
@@ -51,10 +48,26 @@ def test_a_client_sees_the_waiting_conversations_of_their_agents(signed_in: Brow
     assert {*re.findall("/convos/support/([a-z]+)", listed)} == {"ann", "ben"}
 
 
-def test_the_last_change_has_its_authors_name(signed_in: Browser, operator: Browser, workspace_api: Api) -> None:
-    page = signed_in.open(AGENT)
-    assert signed_in.submit(page, AGENT, {**filled(page), "description": "Typed"}).status == 200
-    assert facts(signed_in)["Support"][1] == facts(operator)["Support"][1] == "Changed by Bo de Vries,"
+def test_an_operator_sorts_agents_by_change_title_and_waiting_conversations(
+    operator: Browser, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/agents/ferry", {"title": "Ferry"})
+    wait(workspace_api, "other", "ann", "ben")
+    wait(workspace_api, "support", "cleo")
+    workspace_api.patch("/v3/agents/other", {"agent": {"description": "Changed"}})
+    titles = {sort: [*facts(operator, f"?sort={sort}")] for sort in ("", "title", "waiting", "x")}
+    assert titles[""] == titles["x"] == ["Other", "Support", "Ferry"]  # Ferry has no conversations
+    assert titles["title"] == ["Ferry", "Other", "Support"]
+    assert titles["waiting"] == ["Other", "Support", "Ferry"]
+    assert '<option value="waiting" selected>' in operator.open("/agents?sort=waiting").text
+
+
+def test_agents_without_conversations_are_lines_below_the_others(operator: Browser, workspace_api: Api) -> None:
+    assert "No conversations in the last" not in operator.open("/agents").text
+    wait(workspace_api, "support", "ann")
+    used, _, idle = operator.open("/agents").text.partition("<h2>No conversations in the last 7 days</h2>")
+    assert [">Support</a>" in part for part in (used, idle)] == [True, False]
+    assert [">Other</a>" in part for part in (used, idle)] == [False, True] and 'class="week"' not in idle
 
 
 def test_an_operator_sees_the_organisations_of_agents(
@@ -96,4 +109,4 @@ def test_the_facts_cost_the_same_for_13_agents_and_for_40(operator: Browser, wor
             workspace_api.get("/v3/agents/search?limit=50")
         with metered() as meter:
             assert len(facts(operator)) == number + 2
-        assert meter.requests.total() - searched.requests.total() == 4
+        assert meter.requests.total() - searched.requests.total() == 3
