@@ -288,7 +288,7 @@ def _page(
         tool=page.tool,
         tag=page.tag,
         values=values,
-        rows=[*rows, *[_row({})] * (empty_rows or not rows)],
+        rows=[*rows, *[_row({})] * empty_rows],
         secrets=page.secrets,
         trial={**page.tool, **tool_trials.form_members(page.tool)} if has_test else None,
         saved=current_request.query_value("saved"),

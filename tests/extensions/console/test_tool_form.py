@@ -56,6 +56,16 @@ def test_an_operator_creates_a_tool_once_per_form(operator: Browser, workspace_a
     assert (field["key"], field["in"], field["required"]) == ("amount", "body", True)
 
 
+def test_a_new_tool_has_no_parameter_until_its_button_adds_one(operator: Browser) -> None:
+    page = operator.open("/agents/support/new-tool")
+    assert 'class="parameter"' not in page.text and "How a call works" in page.text
+    assert re.findall(r"<h2[^>]*>(.*?)</h2>", page.text)[:4] == ["General", "Request", "Parameters", "Availability"]
+    added = operator.submit(page, "/new-tool", {"name": "Pay", "action": "add"})
+    assert added.text.count('class="parameter"') == 1 and 'value="Pay"' in added.text
+    removed = operator.submit(added, "/new-tool", {**controls(added), "action": "remove.0"})
+    assert 'class="parameter"' not in removed.text and 'value="Pay"' in removed.text
+
+
 def test_a_tool_needs_a_name_and_keeps_what_was_typed(operator: Browser) -> None:
     page = operator.open("/agents/support/new-tool")
     refused = operator.submit(
@@ -192,7 +202,7 @@ def test_an_empty_parameter_is_added_without_saving(operator: Browser, tool_id: 
     before = items()
     for path, first in ((new, 0), (stored, 2)):
         page = operator.open(path)
-        assert len(re.findall(r'name="fields\.[0-9]+\.key"', page.text)) == max(first, 1)
+        assert len(re.findall(r'name="fields\.[0-9]+\.key"', page.text)) == first
         sent = {**controls(page), **csrf_field(page), "name": "Typed <1>", f"fields.{first}.key": "amount"}
         for number in (1, 2, 3):
             page = operator.post(path, {**sent, "action": "add"})
