@@ -176,10 +176,10 @@ def _deleted_counts(session: Session, agent_id: str) -> dict[str, str]:
     t = guard.texts(session)
     months = tallies.list_months(session.workspace_id, agent_id)
     leads = calls.get("/v3/leads", {"agentId": agent_id, "limit": _MAX_LEADS})
-    more = "+" if leads.get("nextCursor") else ""
+    number = template_filters.number(len(leads["data"]), t)
     return {
         "page/convos": template_filters.number(sum(sum(days) for _, days in months), t),
-        "page/leads": f"{len(leads['data'])}{more}",
+        "page/leads": t("all_more_than", number=number) if leads.get("nextCursor") else number,
     }
 
 

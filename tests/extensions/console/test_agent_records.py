@@ -124,9 +124,11 @@ def test_a_deletion_counts_what_it_removes(
     pipeline.run()
     workspace_api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}})
     counts = "<dt>Conversations</dt><dd>3</dd><dt>Leads</dt><dd>{}</dd>\n<dt>Tools</dt><dd>1</dd>"
-    assert counts.format(3) in operator.open("/agents/support/delete").text
+    page = operator.open("/agents/support/delete").text
+    assert counts.format(3) in page and "the audit log stay." in page
+    assert f'href="{operator.home}/leads.csv?agent=support" download' in page
     monkeypatch.setattr(agent_records, "_MAX_LEADS", 2)
-    assert counts.format("2+") in operator.open("/agents/support/delete").text
+    assert counts.format("All, more than 2") in operator.open("/agents/support/delete").text
 
 
 def test_only_the_title_deletes_an_agent(operator: Browser, workspace_api: Api) -> None:
