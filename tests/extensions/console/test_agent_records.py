@@ -59,9 +59,21 @@ def test_a_new_agent_can_be_added_to_an_organisation(operator: Browser, workspac
 
 
 def test_a_new_agent_starts_blank_or_from_a_suggestion(operator: Browser) -> None:
-    for address, selected in (("/new-agent", "Blank"), ("/new-agent?start=support", "Customer service")):
-        page = operator.open(address).text
-        assert re.findall(r'aria-current="true"><strong>([^<]*)<', page) == [selected]
+    for start, selected in (("", "Blank"), ("?start=support", "Customer service"), ("?start=x", "Blank")):
+        page = operator.open(f"/new-agent{start}").text
+        assert re.findall(r'aria-current="true"><strong>([^<]*)<', page) == [selected] and 'name="template"' not in page
+
+
+@needs_copies
+def test_a_template_is_one_of_the_starts_of_a_new_agent(operator: Browser, workspace_api: Api) -> None:
+    page = operator.open("/new-agent?start=template")
+    for _ in range(2):
+        assert re.findall(r'aria-current="true"><strong>([^<]*)<', page.text) == ["From a template"]
+        assert 'name="template"' in page.text and 'name="vg_systemPrompt"' not in page.text
+        page = operator.submit(page, "/new-agent", {"title": "Typed", "template": "{"})
+    assert 'value="Typed"' in page.text
+    template = operator.open("/agents/support/template").text
+    assert "<h1>Sales</h1>" in operator.submit(page, "/new-agent", {"title": "Sales", "template": template}).text
 
 
 def test_an_agent_needs_a_title(operator: Browser) -> None:
@@ -77,7 +89,7 @@ def test_a_downloaded_template_makes_an_agent_with_the_same_tools(operator: Brow
     workspace_api.post("/v3/agents/support/tools", {"tool": {"name": "Look up", "serverUrl": "https://a.test"}})
     file = operator.open("/agents/support/template")
     assert file.headers["content-disposition"] == 'attachment; filename="agent.json"'
-    page = operator.open("/new-agent")
+    page = operator.open("/new-agent?start=template")
     created = operator.submit(page, "/new-agent", {"template": file.text})
     assert "<h1>Support</h1>" in created.text and "Look up" in created.text
 
@@ -97,7 +109,7 @@ def test_a_downloaded_template_makes_an_agent_with_the_same_tools(operator: Brow
 def test_an_invalid_template_is_shown_again_with_its_rule(
     operator: Browser, workspace_api: Api, template: str, rule: str
 ) -> None:
-    refused = operator.submit(operator.open("/new-agent"), "/new-agent", {"template": template})
+    refused = operator.submit(operator.open("/new-agent?start=template"), "/new-agent", {"template": template})
     assert (refused.status, rule in refused.text) == (400, True)
     assert 'id="wrong-template"' in refused.text
     assert len(workspace_api.get("/v3/agents").data) == 2
