@@ -160,6 +160,7 @@ def test_a_trial_lists_the_webhooks_that_receive_messages(operator: Browser, api
     api.post("/v3/webhooks", {"webhook": {**hook, "events": ["agent_created"]}})
     api.post("/v3/webhooks", {"webhook": {**hook, "events": ["message_received"], "enabled": False}})
     page = operator.open("/agents/support/try").text
+    assert "Then choose “Answer as a person” beside the chat" in page
     assert "No bot is connected" in page and page.count("Bot &lt;1&gt;") == page.count("This webhook is paused:") == 1
     assert "Messages are stored" in page and f'href="{operator.home.rpartition("/console")[0]}/docs"' in page
     assert f'href="{operator.home}/settings/new-webhook?event=message_received"' in page
@@ -167,7 +168,7 @@ def test_a_trial_lists_the_webhooks_that_receive_messages(operator: Browser, api
     for _ in range(5):
         api.post("/v3/webhooks", {"webhook": {**hook, "events": ["message_received"]}})
     page = operator.open("/agents/support/try").text
-    assert "No bot is connected" not in page and "Messages are stored" not in page
+    assert all(text not in page for text in ("No bot is connected", "Messages are stored", "Then choose"))
     assert page.count("Bot &lt;1&gt;") == 3 and "2 more webhooks" in page
 
 
