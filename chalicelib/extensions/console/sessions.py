@@ -107,7 +107,11 @@ class Session(NamedTuple):
         return session_store.form_token(self.token)
 
     def caller(self) -> auth.Caller:
-        """Return the caller with which the console calls API operations. It cannot read secrets."""
+        """Return the caller with which the console calls API operations. It cannot read secrets.
+
+        Its name is the author of changes: a client's id, or the name of a key, which must not look like an id.
+        """
+        name, is_client = self.row.name, self.row.client_id is not None
         return auth.Caller(
             workspace_id=self.workspace_id,
             kind=tokens.SESSION,
@@ -119,7 +123,7 @@ class Session(NamedTuple):
             conversation=None,
             agent_created=None,
             conversation_created=None,
-            name=self.row.name,
+            name=name if is_client or not IDENTIFIER.fullmatch(name) else f"{name} (key)",
         )
 
 

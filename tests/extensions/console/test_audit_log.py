@@ -7,6 +7,9 @@ from urllib.parse import quote
 
 import pytest
 
+from chalicelib import storage
+from chalicelib.credentials import store, tokens
+from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
 from tests.extensions.console.browser import Browser
@@ -150,3 +153,18 @@ def test_old_and_new_values_are_listed_for_a_few_records(
         row[1].removeprefix("Changed Compare Title").strip() for row in rows(operator.open("/settings/audit").text)
     ]
     assert changed[:6] == ["support 1 → support 2", "support 0 → support 1", "", "", "", ""]
+
+
+def test_a_key_with_the_id_of_a_person_is_not_taken_for_that_person(
+    workspace: NewWorkspace, workspace_api: Api, history: Stream
+) -> None:
+    with storage.unit_of_work():
+        key = store.find_active(tokens.fingerprint(workspace.workspace_key))
+        key.name = "bo"
+        storage.put(key)
+    browser = Browser(workspace.workspace_id)
+    browser.start_session(key=workspace.workspace_key)
+    browser.submit(browser.open("/agents/support"), "/agents/support", {"title": "Renamed"})
+    follow("agents", history.read("agents"))
+    page = browser.open("/settings/audit?kind=agents&id=support").text
+    assert "bo (key)" in page and "Bo de Vries" not in page
