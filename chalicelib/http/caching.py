@@ -1,4 +1,4 @@
-"""The `Cache-Control` header: browsers and proxies may store only public files.
+"""The `Cache-Control` header: browsers and proxies may store only files without secrets.
 
 Other responses may contain secrets. For example, a browser once served a cached password to a page without a
 credential. Callers that cache responses themselves can still use `ETag` and `If-None-Match`.
@@ -12,7 +12,7 @@ from chalicelib import extensions
 from chalicelib.http import auth
 
 CACHE_CONTROL, _NO_STORE = "Cache-Control", "no-store"
-# Routes that return the same response to all callers. Their responses specify how long they may be stored.
+# Routes whose successful responses specify who may store them, and for how long.
 STORABLE_ROUTES = auth.OPEN_ROUTES.union(*(extension.storable_routes for extension in extensions.enabled()))
 
 

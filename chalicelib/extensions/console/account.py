@@ -1,4 +1,4 @@
-"""The profile page: a person's own name, language, time zone, notifications, email, password and sessions."""
+"""The profile page: a person's own name, photo, language, time zone, notifications, email, password and sessions."""
 
 from typing import Any
 
@@ -15,6 +15,7 @@ from chalicelib.extensions.console import (
     open_sessions,
     pages,
     periods,
+    photos,
     rights,
     session_store,
     sessions,
@@ -45,12 +46,13 @@ def read_account(session: Session) -> Response:
 
 @signed_in(sessions.ACCOUNT)
 def save_account(session: Session) -> Response:
-    """Save the person's own name, language, time zone and notification settings, and nothing else."""
+    """Save the person's own name, photo, language, time zone and notification settings, and nothing else."""
     client_id, sent = _client_id(session), guard.form()
     client, _ = calls.read(_CLIENT, client_id=client_id)
     values = fields.submitted_values(_fields(client).fields, sent)
     change = {**fields.change(_fields(client).fields, client, values), **_notifications(client, sent)}
     try:
+        change |= photos.change(session, sent)
         # Require that the client exists. Otherwise, the operation would recreate a deleted client.
         commit_now(lambda: calls.send("POST", _CLIENT, change, "*", client_id=client_id))
     except (errors.Invalid, errors.TooLarge) as error:

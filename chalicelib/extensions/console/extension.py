@@ -12,5 +12,5 @@ EXTENSION = Extension(
     follows={"conversations": "followers:FOLLOWER"},
     hooks={"middleware": "routes:show_pages", "removal": "removal:delete_all"},
     open_prefixes=("/console",),
-    storable_routes=("/console/assets/{name}",),
+    storable_routes=("/console/assets/{name}", "/console/{workspace}/photos/{client_id}"),
 )

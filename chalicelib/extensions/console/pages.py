@@ -50,6 +50,12 @@ def download(name: str, media: str, text: str) -> Response:
     return Response(text, headers={**headers, **_HEADERS})
 
 
+def private_file(media: str, text: str) -> Response:
+    """Return a file that only this browser keeps. Its address changes with its content."""
+    headers = {"Content-Type": media, "Cache-Control": "private, max-age=31536000, immutable"}
+    return Response(text, headers={**headers, **_HEADERS})
+
+
 def redirect(location: str, cookie: str | None = None) -> Response:
     """Redirect the browser to a page under the console root, in response to a form."""
     headers = {"Location": f"{root()}{location}", "Content-Type": _HTML, **_HEADERS}

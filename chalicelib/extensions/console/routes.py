@@ -71,6 +71,7 @@ _PAGES = {
     _WEBHOOK: "webhooks.read_webhook",
     _DELIVERY: "webhook_deliveries.read_delivery",
     "/account": "account.read_account",
+    "/photos/{client_id}": "photos.read_photo",
     "/forgot-password": "forgotten_password.read_form",
     _UNSUBSCRIBE: "unsubscribe.read_unsubscribe",
     _PASSWORD: "new_password.read_form",

@@ -42,7 +42,7 @@ _FIELDS = (
 )  # fmt: skip
 _OF_OPERATORS = (Field("widgetIDs", LINES), Field("canSelfEdit", FLAG), Field("disallowAnyTags", FLAG))
 # The members of a person in the list of people.
-_LISTED_MEMBERS = ("ID", "name", "email", "isOrgAdmin", "disabled")
+_LISTED_MEMBERS = ("ID", "name", "email", "squarePhotoURL", "isOrgAdmin", "disabled")
 # The maximum number of agents that the organisation's page lists.
 _LISTED_AGENTS = 8
 LAYOUTS = ("vertical", "horizontal")

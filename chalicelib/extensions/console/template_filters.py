@@ -1,5 +1,6 @@
 """The template filters for times, numbers, links and message items. The module performs no I/O."""
 
+import hashlib
 import html
 import json
 import re
@@ -29,6 +30,11 @@ _PHONE = re.compile(r"\+?[0-9][0-9 ()./-]{2,30}")
 _MAX_NAME = 200
 # The maximum length of an id in a list, and the length of each end of a longer id, in characters.
 _MAX_ID, _ID_PART = 16, 6
+PHOTO = "squarePhotoURL"
+"""The member for a person's photo. The profile page stores a JPEG image as a `data:` URL in it."""
+# The maximum length of a photo, because lists of people read it.
+_MAX_PHOTO = 12_000
+_JPEG = re.compile(r"data:image/jpeg;base64,[A-Za-z0-9+/]+={0,2}")
 # Maximum number of characters in a value as indented JSON.
 MAX_INDENTED = 20_000
 
@@ -171,6 +177,17 @@ def link(value: Any) -> str:
     return text if text.startswith(("https://", "http://")) else ""
 
 
+def photo_version(client: dict[str, Any]) -> str:
+    """Return 12 characters that change with a person's photo, or an empty text if pages can show none."""
+    photo = client.get(PHOTO) or ""
+    return hashlib.sha256(photo.encode()).hexdigest()[:12] if is_photo(photo) else ""
+
+
+def is_photo(text: str) -> bool:
+    """Return whether this is a photo that pages show: a JPEG image as a `data:` URL of at most 12,000 characters."""
+    return len(text) <= _MAX_PHOTO and bool(_JPEG.fullmatch(text))
+
+
 def contact_link(text: str) -> str:
     """Return the `mailto:` or `tel:` address of an email address or phone number, otherwise an empty string."""
     if _EMAIL.fullmatch(text):
@@ -273,6 +290,6 @@ def size(text: str) -> int:
 
 _FILTERS = (
     *(day, hour, moment, seconds_of, iso, number, duration, figure, mark, short, change, indented_json, display_name),
-    *(agent_title, initials, contact_link, link_name, linked, page_link, short_id, unix_seconds),
+    *(agent_title, initials, contact_link, link_name, linked, page_link, short_id, unix_seconds, photo_version),
 )
 FILTERS = {function.__name__: function for function in _FILTERS}

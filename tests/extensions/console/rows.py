@@ -124,6 +124,7 @@ ROWS: dict[Route, Row] = {
     ("GET", _DELIVERY): Row(OPERATOR),
     ("POST", _DELIVERY): Row(OPERATOR, page=_HOOK),
     ("GET", f"{_HOME}/account"): Row(OWN, shows=False),
+    ("GET", f"{_HOME}/photos/{{client_id}}"): Row(PERSON, shows=False),
     ("POST", f"{_HOME}/account"): Row(OWN, page=f"{_HOME}/account", typed={"notify": "on", "timezone": "Asia/Tokyo"}),
     ("POST", f"{_HOME}/end-view"): Row(OWN, page=f"{_HOME}/overview"),
     ("POST", f"{_HOME}/account/password"): Row(OWN, page=f"{_HOME}/account", typed=_NEW_PASSWORD),
@@ -211,7 +212,7 @@ class World(NamedTuple):
 def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
     """Create two organisations; one organisation's records contain the canary or another mark."""
     people: dict[str, dict[str, Any]] = {
-        "kim": {"orgId": "acme", "name": mark},
+        "kim": {"orgId": "acme", "name": mark, "squarePhotoURL": "data:image/jpeg;base64,AAAA"},
         "pat": {"orgId": "acme"},
         "ada": {"orgId": "acme", "isOrgAdmin": True},
         "shut": {"orgId": "acme", "isOrgAdmin": True, "canAccess": []},

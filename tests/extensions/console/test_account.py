@@ -37,7 +37,7 @@ def change_password(browser: Browser, current: str = PASSWORD, new: str = NEW) -
 def test_a_person_changes_their_name_and_nothing_else(signed_in: Browser, workspace_api: Api) -> None:
     before = workspace_api.get("/v2/clients/bo").data
     forged = {"isOrgAdmin": "on", "email": "x@acme.test", "orgId": "rival", "canAccess": "/settings"}
-    fields = {"name": "Bo V.", "squarePhotoURL": "https://acme.test/bo.jpg", "dashboardPassword": NEW, **forged}
+    fields = {"name": "Bo V.", "dashboardPassword": NEW, **forged}
     page = signed_in.submit(signed_in.open("/account"), "/account", fields)
     assert "Saved." in page.text and 'value="Bo V."' in page.text
     assert workspace_api.get("/v2/clients/bo").data == {**before, "name": "Bo V."}
@@ -87,7 +87,6 @@ def test_a_form_asks_for_the_current_password_before_the_new_one(signed_in: Brow
     page = signed_in.open("/account").text
     names = re.findall(r'<input id="(\w+)" name="\w+" type="password"', page)
     assert names == ["currentPassword", "dashboardPassword"] and ">Change password</button>" in page
-    assert "squarePhotoURL" not in page
 
 
 @pytest.mark.usefixtures("pass_time")  # the clock is stopped, because attempts count in windows

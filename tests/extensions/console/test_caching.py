@@ -1,4 +1,4 @@
-"""Browsers and proxies do not store console pages, but store the console's assets for a year."""
+"""Browsers and proxies do not store console pages. They store assets for a year, and browsers also people's photos."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.extensions.console.rows import ALL, OPERATOR, ROWS, Route, build, req
 from tests.http.test_caching import stored_as
 from tests.moto_tables import restore, snapshot
 
-ASSET = "/console/assets/{name}"
+ASSET, PHOTO = "/console/assets/{name}", "/console/{workspace}/photos/{client_id}"
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def console_api(workspace: NewWorkspace, api: Api) -> Api:
 def test_each_route_of_the_console_is_in_these_tests() -> None:
     served = {(method, path) for path, views in app.routes.items() for method in views if path.startswith("/console")}
     assert served == ROWS.keys()
-    assert {ASSET} == caching.STORABLE_ROUTES - auth.OPEN_ROUTES
+    assert {ASSET, PHOTO} == caching.STORABLE_ROUTES - auth.OPEN_ROUTES
 
 
 def test_no_page_of_the_console_may_be_stored(workspace: NewWorkspace, console_api: Api) -> None:
@@ -41,7 +41,8 @@ def test_no_page_of_the_console_may_be_stored(workspace: NewWorkspace, console_a
     for at, row in ROWS.items():
         for cookie in (owners[OPERATOR if row.who == OPERATOR else ""].cookie, ""):
             answer = send(world, at, bodies[at], cookie)
-            if stored_as(answer) != "no-store":
+            is_photo = (at[1], answer.status) == (PHOTO, 200)
+            if stored_as(answer) != ("private, max-age=31536000, immutable" if is_photo else "no-store"):
                 wrong.append((at, answer.status, stored_as(answer)))
             restore(before)
             sessions.clear_cache()

@@ -50,14 +50,21 @@ def test_only_the_zone_of_the_person_replaces_that_of_the_browser(signed_in: Bro
     change(workspace_api, "/v2/orgs/acme", timezone=TOKYO)
     assert "data-time-zone" not in signed_in.open("/account").text
     change(workspace_api, "/v2/clients/bo", timezone=NEW_YORK)
-    assert '<html lang="en" ' in (text := signed_in.open("/account").text) and f' data-time-zone="{NEW_YORK}">' in text
+    assert (
+        '<html lang="en-GB" ' in (text := signed_in.open("/account").text) and f' data-time-zone="{NEW_YORK}">' in text
+    )
 
 
 def test_pages_are_in_the_language_of_the_person(signed_in: Browser, workspace_api: Api) -> None:
-    for own, of_organisation, shown in (("nl", "en", "nl"), ("en", "nl", "en"), ("de", "nl", "nl"), (None, "nl", "nl")):
+    for own, of_organisation, lang in (
+        ("nl", "en", "nl"),
+        ("en", "nl", "en-GB"),
+        ("de", "nl", "nl"),
+        (None, "nl", "nl"),
+    ):
         change(workspace_api, "/v2/orgs/acme", preferredLanguage=of_organisation)
         change(workspace_api, "/v2/clients/bo", preferredLanguage=own)
-        assert f'<html lang="{shown}" ' in signed_in.open("/account").text
+        assert f'<html lang="{lang}" ' in signed_in.open("/account").text
 
 
 def test_a_stored_zone_that_is_no_longer_known_is_ignored() -> None:

@@ -32,7 +32,3 @@ addEventListener("submit", ({ target }) => {
 const address = new URL(location);
 address.searchParams.delete("done");
 history.replaceState(null, "", address);
-
-// Marks forms with unsaved changes.
-for (const name of ["input", "reset"])
-  addEventListener(name, ({ target }) => target.closest("form")?.classList.toggle("changed", name === "input"));

@@ -38,9 +38,9 @@ const show = (page) => {
   return "";
 };
 
-// Keeps the focus, the scroll position, the checked boxes, and the open conversation's mark.
+// Keeps the focus, the scroll position, the chosen rows and the open conversation's mark.
 const replace = (newList) => {
-  const key = (element) => element && (element.getAttribute("href") ?? element.name);
+  const key = (element) => element?.getAttribute("href") ?? element?.name;
   const focused = key(list.querySelector(":focus")), checked = [...list.querySelectorAll(":checked")].map(key);
   const top = list.parentElement.scrollTop, isWaiting = address.searchParams.get("tab") === "waiting";
   list.replaceChildren(...newList.childNodes);
@@ -70,5 +70,5 @@ const run = async () => {
   }
 };
 document.addEventListener("visibilitychange", resume);
-window.addEventListener("online", resume);
+addEventListener("online", resume);
 run();

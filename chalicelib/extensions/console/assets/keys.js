@@ -7,15 +7,11 @@ const move = (step) => {
   const current = rows.find((row) => row === document.activeElement) ?? rows.find((row) => row.ariaCurrent);
   (rows[rows.indexOf(current) + step] ?? current ?? rows[0])?.focus();
 };
-// The list's menu is hidden until a row is chosen.
+// In the list, chooses the focused row. The list's menu is hidden until a row is chosen.
 const end = () => {
+  document.activeElement.closest("li")?.querySelector(".pick input:not(:checked)")?.click();
   const menu = document.querySelector(".menu");
-  if (!menu) return;
-  if (!menu.checkVisibility()) {
-    const box = document.activeElement.closest("li")?.querySelector(".pick input");
-    if (!box) return move(1);
-    box.click();
-  }
+  if (!menu?.checkVisibility()) return move(1);
   menu.open = true;
   menu.querySelector("button").focus();
 };
@@ -28,7 +24,7 @@ const shortcuts = {
   "?": () => help.showModal(),
 };
 document.onkeydown = (event) => {
-  const isField = event.target.closest?.("input:not([type=checkbox]), textarea, select, dialog, [contenteditable]");
+  const isField = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
   if (event.key === "Escape" && isField?.matches("textarea")) isField.blur();
   if (isField || event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(shortcuts, event.key)) return;
   event.preventDefault();

@@ -1,4 +1,4 @@
-// Updates an open conversation from the address in `data-live`, and sends replies there.
+// Updates an open conversation, and sends replies.
 const rules = { createHTML: (text) => text }, policy = window.trustedTypes?.createPolicy("cams", rules) ?? rules;
 const live = document.querySelector("[data-live]"), DAY = 86400; // seconds
 const scroll = live.parentElement, form = document.querySelector("#reply"), { text, to, mid } = form.elements;
@@ -9,11 +9,11 @@ let isSending, isExpired, isEnded, failures = 0, earliest = 0, active = Date.now
 
 // Returns the problem, if any.
 const pull = async () => {
-  const isReply = isSending && !isExpired; // a retry has the same `mid`, so that it adds no second message
+  const isReply = isSending && !isExpired; // a retry with the same `mid` adds no second message
   const reply = isReply && { method: "POST", body: new URLSearchParams(new FormData(form)) };
   const options = { cache: "no-store", redirect: "manual", signal: AbortSignal.timeout?.(30000), ...reply };
   const answer = await fetch(`${address}?${new URLSearchParams(position)}`, options);
-  earliest = Date.now() + (Number(answer.headers.get("Retry-After")) || 0) * 1000;
+  earliest = Date.now() + (answer.headers.get("Retry-After") * 1000 || 0);
   if (answer.type === "opaqueredirect") return "expired"; // to the sign-in page
   const isPage = answer.headers.get("Content-Type")?.startsWith("text/html"); // not for the gateway's own errors
   if (answer.status >= 500 || (answer.status === 429 && !isPage)) return "busy";
@@ -41,14 +41,14 @@ const show = (html, isReply) => {
   if (isReply) {
     lock(false);
     text.value = "";
-    text.dispatchEvent(new Event("input", { bubbles: true }));
+    text.dispatchEvent(new Event("input"));
     mid.value = dataset.mid;
   }
   for (const field of document.querySelectorAll("[name=form]")) field.value = dataset.form; // after a new sign-in
   active = Date.now();
   Object.assign(position, { after, version, since });
 };
-const find = (turn) => live.querySelector(`[data-mark="${turn.dataset.mark}"]`);
+const find = (turn) => turn && live.querySelector(`[data-mark="${turn.dataset.mark}"]`);
 
 const showAssignee = (assigned) => {
   const option = [...(to?.options ?? [])].find(({ value }) => value === assigned);
@@ -60,7 +60,7 @@ const showAssignee = (assigned) => {
 const showPart = (part) => {
   const name = part.dataset.part, old = document.querySelector(`[data-part="${name}"]`);
   const isFocused = old.contains(document.activeElement);
-  const isEdited = [...old.querySelectorAll("input,textarea")].some((field) => field.value !== field.defaultValue);
+  const isEdited = [...old.querySelectorAll("input,textarea")].some(({ value, defaultValue }) => value !== defaultValue);
   if (shown[name] === part.innerHTML || isEdited) return;
   shown[name] = part.innerHTML;
   old.replaceWith(part);
@@ -70,13 +70,10 @@ const showPart = (part) => {
 
 // Keeps what the person sees in its place: the newest message or, above it, another message.
 const keepInPlace = (change) => {
-  const box = (element) => element?.getBoundingClientRect(), isAtEnd = scroll.scrollTop > -8;
-  const anchor = [...live.querySelectorAll("[data-mark]")].find((turn) => box(turn).bottom > box(scroll).top);
-  const before = box(anchor);
+  const isAtEnd = scroll.scrollTop > -8, last = live.lastElementChild, top = () => find(last)?.getBoundingClientRect().top;
+  const before = top();
   change();
-  const after = box(anchor && find(anchor));
-  if (isAtEnd) scroll.scrollTop = 0;
-  else if (after) scroll.scrollBy(0, after.top - before.top);
+  scroll.scrollBy(0, isAtEnd ? -scroll.scrollTop : top() - before || 0);
 };
 
 const lock = (value) => {

@@ -1,10 +1,10 @@
 // Shows each `<time datetime>` in the person's or browser's zone, and the exact time on hover.
-const { lang, dataset } = document.documentElement, language = lang === "en" ? "en-GB" : lang;
-const format = (style, of = language) => new Intl.DateTimeFormat(of, { ...dataset, ...style }).format;
+const { lang, dataset } = document.documentElement;
+const format = (style, of = lang) => new Intl.DateTimeFormat(of, { ...dataset, ...style }).format;
 const hours = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }, days = { day: "numeric", month: "short" };
 const date = format(days), weekday = format({ weekday: "long", ...days });
 const exact = format({ dateStyle: "full", timeStyle: "long" });
-const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
+const relative = new Intl.RelativeTimeFormat(lang, { numeric: "auto", style: "short" });
 const iso = format({}, "sv");
 // Today and yesterday have names. A day of another year has its year.
 const day = (time) => {

@@ -25,4 +25,4 @@ const arrange = () => {
 turns.addEventListener("content", arrange); // the times are localized after this, in `times.js`
 turns.dispatchEvent(new Event("content", { bubbles: true }));
 scroll.onscroll = () => { jump.hidden ||= isAtEnd(); };
-jump.onclick = () => scroll.scrollTo({ top: 0 });
+jump.onclick = () => scroll.scrollTo(0, 0);

@@ -1,6 +1,8 @@
 """The overview of an almost empty workspace, with the first steps, and the trial of an agent."""
 
-from selenium.webdriver import Chrome
+from pathlib import Path
+
+from selenium.webdriver import Chrome, Keys
 
 from tests.extensions.console.in_browser.person import Person, ask
 from tests.extensions.console.in_browser.test_pages import check_page
@@ -43,6 +45,30 @@ def test_the_form_of_an_agent_shows_that_it_has_unsaved_changes(browsers: tuple[
     read = "return getComputedStyle(document.querySelector('.unsaved')).display !== 'none'"
     assert not person.driver.execute_script(read)
     person.fill("title", "Help desk")
+    person.find("#title").send_keys(Keys.TAB)
     assert person.driver.execute_script(read)
     person.find("[type=reset]").click()
     assert not person.driver.execute_script(read)
+
+
+@whole
+def test_a_chosen_photo_is_reduced_and_shown(browsers: tuple[Chrome, Chrome], run: Run, tmp_path: Path) -> None:
+    person = Person(browsers[0], run)
+    person.sign_in()
+    person.find(".who")
+    person.open("/account")
+    picture, text = tmp_path / "wide.png", tmp_path / "notes.txt"
+    person.driver.save_screenshot(str(picture))
+    text.write_text("Not an image.")
+    person.find("#squarePhotoURL").send_keys(str(picture))
+    person.wait_until(lambda: person.read("[name=squarePhotoURL]", "value").startswith("data:image/jpeg;base64,"))
+    assert len(person.read("[name=squarePhotoURL]", "value")) < 4_000
+    assert person.find(".photo canvas").is_displayed()
+    person.press("Save")
+    person.sees("Saved.")
+    assert person.driver.execute_script("return document.querySelector('.who img').naturalWidth") > 0
+    check_page("/account", person)
+    assert person.log() == []
+    person.find("#squarePhotoURL").send_keys(str(text))
+    person.press("Save")
+    person.sees("Choose an image file")

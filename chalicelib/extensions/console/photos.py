@@ -1,0 +1,50 @@
+"""A person's photo, which the profile page stores in the client's member `squarePhotoURL` as a `data:` URL.
+
+The content security policy allows neither `data:` URLs in pages nor images of other hosts. The photo is therefore an
+SVG file with an address of its own. It is text, so that it needs no binary media type at the gateway.
+"""
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.extensions.console import calls, guard, pages, sessions
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.template_filters import PHOTO, is_photo, photo_version
+from chalicelib.storage import Document
+
+_REMOVE = "removePhoto"  # the form's field that removes the stored photo
+_SVG = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1">'
+    '<image width="1" height="1" preserveAspectRatio="xMidYMid slice" href="{}"/></svg>'
+)
+
+
+@signed_in(sessions.ACCOUNT)
+def read_photo(session: Session, client_id: str) -> Response:
+    """Return the photo of the session's person, of a person in their organisation or, to an operator, of any person.
+
+    The browser keeps the photo, whose address contains its version. Another person's photo costs one request.
+    """
+    client = session.client if client_id == session.client_id else _read_other(session, client_id)
+    if not photo_version(client):
+        raise errors.NotFound.of("file")
+    return pages.private_file("image/svg+xml", _SVG.format(client[PHOTO]))
+
+
+def change(session: Session, sent: dict[str, str]) -> Document:
+    """Return the member that a form changes: the chosen photo, None to remove it, or nothing. Raise a form error."""
+    photo = sent.get(PHOTO)
+    if sent.get(_REMOVE):
+        return {PHOTO: None}
+    if photo and not is_photo(photo):
+        raise guard.form_error(session, PHOTO)
+    return {PHOTO: photo} if photo else {}
+
+
+def _read_other(session: Session, client_id: str) -> Document:
+    client: Document = calls.get("/v2/clients/{client_id}", client_id=client_id)["data"]
+    org_id = session.client.get("orgId")
+    if session.client_id is not None and (not org_id or client.get("orgId") != org_id):
+        raise errors.NotFound.of("client")
+    return client
