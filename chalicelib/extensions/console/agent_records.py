@@ -12,6 +12,7 @@ from chalicelib.extensions.console import (
     calls,
     guard,
     organisation_agents,
+    organisation_list,
     pages,
     rights,
     template_filters,
@@ -27,7 +28,7 @@ _FIELDS = (_TITLE, _LANG, _PROMPT, _TEMPLATE) = ("title", "lang", "vg_systemProm
 STARTERS = ("support", "leads", "bookings")
 """The names of the agents that the form for a new agent suggests. Their texts are `starter.<name>`."""
 _MAX_LEADS = 100  # a deletion page counts at most this many leads
-_ORGANISATION, _MAX_ORGANISATIONS = "org", 100  # a new agent can be added to one of the first 100 organisations
+_ORGANISATION = "org"
 # The member of an exported template's file that contains the template.
 _EXPORTED = "agentTemplate"
 
@@ -159,7 +160,7 @@ def _new_page(session: Session, values: dict[str, str], error: errors.ApiError |
         has_template=_TEMPLATE in values,
         languages=agents.languages(session, values.get(_LANG, "")),
         starters=STARTERS,
-        organisations=calls.get("/v3/orgs", {"pageSize": _MAX_ORGANISATIONS})["data"],
+        organisations=organisation_list.read_all()[0],
         starter=current_request.query_value("start"),
     )
 

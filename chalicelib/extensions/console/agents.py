@@ -1,5 +1,6 @@
 """The agent pages: the list and the agent form."""
 
+from collections.abc import Callable
 from typing import Any
 
 from chalice.app import Response
@@ -9,7 +10,7 @@ from chalicelib.extensions.console import agent_form, calls, guard, pages, right
 from chalicelib.extensions.console.calls import commit_now, query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.http import current_request
+from chalicelib.http import current_request, parameters
 from chalicelib.http.lazy_module import LazyModule
 from chalicelib.storage import Document
 
@@ -20,6 +21,13 @@ _PAGE_SIZE = 50
 # The orders of the operator's list, with the order of the API. The last one sorts the agents of a page.
 _WAITING = "waiting"
 _SORTS = {"changed": "newest", "title": "alphabetical", _WAITING: "newest"}
+_MAX_PAGES = 10  # the maximum number of pages that a search in an organisation examines
+_SEARCHED = ("title", "description")  # as in the API's search
+# The orders of a page of an organisation's agents, which the API lists by id.
+_PAGE_ORDERS: dict[str | None, Callable[[Any], Any]] = {
+    "changed": lambda agent: -(template_filters.unix_seconds(agent.get("lastModified")) or 0),
+    "title": lambda agent: template_filters.agent_title(agent).casefold(),
+}
 # The maximum length of a language code as the name of an option, in characters.
 _MAX_CODE = 100
 _TOOL_TEXTS = ("name", "method", "serverUrl", "description")
@@ -70,9 +78,23 @@ def _list(session: Session, query: dict[str, str | None]) -> tuple[list[Any], Do
     org_id = session.selected["ID"] if session.selected else session.client.get("orgId")
     if not org_id or not session.agent_ids:
         return [], {}
-    own = {"cursor": query["cursor"], "limit": _PAGE_SIZE}
-    page = calls.get("/v3/orgs/{org_id}/agents", own, org_id=org_id)
-    return page["data"], {"cursor": page["nextCursor"]} if "nextCursor" in page else {}
+    return _search_organisation(org_id, query)
+
+
+def _search_organisation(org_id: str, query: dict[str, str | None]) -> tuple[list[Any], Document]:
+    """Return the matches on an organisation's next page of agents that has any, and the query of the following page.
+
+    The API does not search one organisation, so this examines up to 10 pages of 50 agents.
+    """
+    text, position = (query["q"] or "").strip().casefold(), {"cursor": query["cursor"]}
+    for _ in range(_MAX_PAGES):
+        page = calls.get("/v3/orgs/{org_id}/agents", {**position, "limit": _PAGE_SIZE}, org_id=org_id)
+        matches = [one for one in page["data"] if parameters.contains(one, _SEARCHED, text)]
+        matches = [one for one in matches if one.get("starred")] if query["starred"] else matches
+        position = {"cursor": page["nextCursor"]} if "nextCursor" in page else {}
+        if matches or not position:
+            break
+    return sorted(matches, key=_PAGE_ORDERS.get(query["sort"], lambda _: 0)), position
 
 
 def _search(query: dict[str, str | None]) -> tuple[list[Any], Document]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from chalicelib.extensions.console.sessions import Session
 
 VIEW_COOKIE, ZONE_COOKIE, ORGANISATION_COOKIE = "__Secure-cams-view", "__Secure-cams-zone", "__Secure-cams-org"
+# The kinds of records that an operator can select in a session.
+CLIENT, ORGANISATION = "view", "organisation"
 
 
 def as_selected(request: Request, session: "Session") -> "Session":
@@ -24,15 +26,23 @@ def as_selected(request: Request, session: "Session") -> "Session":
     """
     if session.row.client_id is not None:
         return session
-    text = cookies.read(request, VIEW_COOKIE)
-    client_id = session_store.viewed_client(session.token, text) if text else None
+    client_id = _selected(request, session, VIEW_COOKIE, CLIENT)
     if client_id is not None:
         return _viewing(session, client_id)
-    org_id = cookies.read(request, ORGANISATION_COOKIE)
-    organisation = session_store.organisation_of(session.workspace_id, {"orgId": org_id}) if org_id else {}
-    selected = {**organisation, "ID": org_id} if organisation else None
     zone, failing = (cookies.read(request, name) for name in (ZONE_COOKIE, webhook_health.COOKIE))
-    return session._replace(client={"timezone": zone}, selected=selected, failing=webhook_health.parse(failing))
+    session = session._replace(client={"timezone": zone}, failing=webhook_health.parse(failing))
+    org_id = _selected(request, session, ORGANISATION_COOKIE, ORGANISATION)
+    organisation = session_store.organisation_of(session.workspace_id, {"orgId": org_id}) if org_id else {}
+    if organisation:
+        session = session._replace(selected={**organisation, "ID": org_id})
+    agent_id = (request.query_params or {}).get("agent")
+    is_other = organisation and agent_id and agent_id not in (session.agent_ids or ())
+    return session._replace(other_agent=agent_id) if is_other else session
+
+
+def _selected(request: Request, session: "Session", cookie: str, kind: str) -> str | None:
+    text = cookies.read(request, cookie)
+    return session_store.selected_id(session.token, kind, text) if text else None
 
 
 def _viewing(session: "Session", client_id: str) -> "Session":

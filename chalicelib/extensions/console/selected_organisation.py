@@ -40,8 +40,9 @@ def choose(session: Session) -> Response:
     org_id, following = sent.get("org", ""), sent.get("next", "")
     if org_id and not _exists(session, org_id):
         raise errors.NotFound.of("organisation")
+    token = session_store.selection_token(session.token, operator_selection.ORGANISATION, org_id) if org_id else ""
     seconds = session_store.LIFETIME if org_id else 0
-    cookie = pages.cookie(operator_selection.ORGANISATION_COOKIE, session.workspace_id, org_id, seconds)
+    cookie = pages.cookie(operator_selection.ORGANISATION_COOKIE, session.workspace_id, token, seconds)
     return pages.redirect(f"/{session.workspace_id}{following if following in _FILTERED else _FILTERED[0]}", cookie)
 
 

@@ -103,16 +103,19 @@ def form_token(token: str) -> str:
     return hmac.new(token.encode(), b"form", hashlib.sha256).hexdigest()
 
 
-def view_token(token: str, client_id: str) -> str:
-    """Return the cookie value for viewing the console as a client in an operator's session with this token."""
-    return f"{proof(token, ['view', client_id])}.{quote(client_id)}"
+def selection_token(token: str, kind: str, record_id: str) -> str:
+    """Return the cookie value for a record that an operator selects in the session with this token.
+
+    The value is invalid in any other session, so a selection ends at sign-out.
+    """
+    return f"{proof(token, [kind, record_id])}.{quote(record_id)}"
 
 
-def viewed_client(token: str, text: str) -> str | None:
-    """Return the client id in a `view_token` of the session with this token, or None for any other text."""
-    client_id = unquote(text.partition(".")[2])
-    is_valid = client_id and hmac.compare_digest(view_token(token, client_id).encode(), text.encode())
-    return client_id if is_valid else None
+def selected_id(token: str, kind: str, text: str) -> str | None:
+    """Return the id in a `selection_token` of the session with this token, or None for any other text."""
+    record_id = unquote(text.partition(".")[2])
+    is_valid = record_id and hmac.compare_digest(selection_token(token, kind, record_id).encode(), text.encode())
+    return record_id if is_valid else None
 
 
 def network_of(address: str) -> str:

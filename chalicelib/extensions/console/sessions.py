@@ -42,7 +42,8 @@ class Session(NamedTuple):
 
     If an operator views the console as a client, `viewed_client_id` is the client's id, and nothing can be changed.
     If an operator has selected an organisation, `selected` is that organisation with its `ID`, and lists show its
-    agents' records only. `failing` are the ids of the webhooks that fail, or None if they are unknown.
+    agents' records only. `other_agent` is an agent outside this organisation that the page's address contains.
+    `failing` are the ids of the webhooks that fail, or None if they are unknown.
     """
 
     row: CredentialRow
@@ -53,6 +54,7 @@ class Session(NamedTuple):
     workspace_name: str = ""  # for operators only
     selected: Document | None = None
     failing: frozenset[str] | None = None  # for operators only
+    other_agent: str | None = None
 
     @property
     def workspace_id(self) -> str:
@@ -79,7 +81,8 @@ class Session(NamedTuple):
         """The agents whose records lists show, or None for all agents. Invalid ids are omitted."""
         if self.client_id is None and not self.selected:
             return None
-        ids = dict.fromkeys((self.selected or self.organisation).get("widgetIDs") or ())
+        own = (self.selected or self.organisation).get("widgetIDs") or ()
+        ids = dict.fromkeys([self.other_agent, *own] if self.other_agent else own)
         return [agent_id for agent_id in ids if IDENTIFIER.fullmatch(agent_id)]
 
     @property

@@ -13,7 +13,8 @@ from chalicelib.storage import Document
 def begin(session: Session, client: Document, _: str) -> Response:
     """Set the cookie for a client, and open the first page that the client sees. Raise Forbidden for other people."""
     rights.require_operator(session)
-    return _redirect(session, "", session_store.view_token(session.token, client["ID"]), session_store.LIFETIME)
+    selected = session_store.selection_token(session.token, operator_selection.CLIENT, client["ID"])
+    return _redirect(session, "", selected, session_store.LIFETIME)
 
 
 @signed_in(sessions.END_VIEW)

@@ -5,6 +5,7 @@ from http import HTTPStatus
 
 import pytest
 
+from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import state_body
 from tests.extensions.console.browser import Browser
@@ -56,6 +57,72 @@ def test_records_of_other_organisations_still_open(two_customers: Browser) -> No
     select(two_customers, "acme")
     for path in ("/agents/boats", "/convos/boats/ben", "/jump?q=boat"):
         assert "Boat desk" in re.sub("</?mark>", "", two_customers.open(path).text), path
+
+
+def test_an_agent_in_the_address_is_shown_with_a_notice(two_customers: Browser) -> None:
+    select(two_customers, "acme")
+    for path, other in (
+        ("/convos", "Hello from Ben"),
+        ("/convos?tab=all", "Hello from Ben"),
+        ("/leads", "Lead of Ben"),
+    ):
+        query = f"{'&' if '?' in path else '?'}agent=boats"
+        text = two_customers.open(path + query).text
+        assert other in text and other.replace("Ben", "Ann") not in text, path
+        assert "Boat desk is not an agent of Acme Travel" in text and ">Show only Acme Travel</a>" in text
+        assert other not in two_customers.open(path).text, path
+    page = two_customers.open("/analytics?agent=boats").text
+    assert '<option value="boats" selected>' in page and "Boat desk is not an agent of" in page
+    for agent_id in ("support", "unknown"):
+        assert "is not an agent of" not in two_customers.open(f"/convos?agent={agent_id}").text
+
+
+def test_agents_of_the_selected_organisation_are_searched(two_customers: Browser, workspace_api: Api) -> None:
+    for agent_id in ("ferry", "ferry-of-others"):
+        workspace_api.post(f"/v2/agents/{agent_id}", {"title": "Ferry desk"})
+        workspace_api.patch(f"/v3/agents/{agent_id}", {"agent": {"starred": True}})
+    workspace_api.post("/v2/orgs/boats", {"name": "Boats & Co", "widgetIDs": ["boats", "ferry"]})
+    select(two_customers, "boats")
+    found = {
+        query: set(re.findall(r'/agents/([\w-]+)">', two_customers.open(f"/agents{query}").text))
+        for query in ("", "?q=FERRY", "?starred=true", "?q=boat&starred=true")
+    }
+    assert [*found.values()] == [{"boats", "ferry"}, {"ferry"}, {"ferry"}, set()]
+    assert "No agents match" in two_customers.open("/agents?q=support").text
+    page = two_customers.open("/agents?sort=changed").text
+    assert re.findall(r'/agents/([\w-]+)">', page) == ["ferry", "boats"]
+    page = two_customers.open("/agents?sort=title").text
+    assert re.findall(r'/agents/([\w-]+)">', page) == ["boats", "ferry"]
+
+
+def test_a_search_reads_further_pages_until_it_finds_agents(two_customers: Browser, workspace_api: Api) -> None:
+    agent_ids = [f"agent-{number:02}" for number in range(60)]
+    for agent_id in agent_ids:
+        workspace_api.post(f"/v2/agents/{agent_id}", {"title": f"Number {agent_id[-2:]}"})
+    workspace_api.post("/v2/orgs/boats", {"name": "Boats & Co", "widgetIDs": agent_ids})
+    select(two_customers, "boats")
+    page = two_customers.open("/agents?q=number+59").text
+    assert re.findall(r'/agents/(agent-\d+)">', page) == ["agent-59"] and ">More</a>" not in page
+
+
+def test_a_new_agent_is_for_the_selected_organisation(two_customers: Browser, workspace_api: Api) -> None:
+    for number in range(101):
+        workspace_api.post(f"/v2/orgs/a-{number:03}", {"name": f"Shop {number:03}"})
+    select(two_customers, "boats")
+    options = re.findall(r'<option value="([^"]*)"( selected)?>(\w+)', two_customers.open("/new-agent").text)
+    names = [name for value, _, name in options if value in ("acme", "boats", "empty") or value.startswith("a-")]
+    assert names == ["Acme", "Boats", "Empty", *["Shop"] * 101]
+    assert [value for value, chosen, _ in options if chosen and value] == ["boats"]
+
+
+def test_a_selection_ends_with_its_session(two_customers: Browser, workspace: NewWorkspace) -> None:
+    select(two_customers, "boats")
+    cookie = two_customers.cookie.partition("; ")[2]
+    assert cookie.startswith("__Secure-cams-org=")
+    later = two_customers.another()
+    later.start_session(key=workspace.workspace_key)
+    later.cookie += f"; {cookie}"
+    assert 'class="selected"' not in later.open("/convos").text
 
 
 def test_an_organisation_without_agents_leads_to_its_agents(two_customers: Browser) -> None:

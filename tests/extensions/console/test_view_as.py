@@ -101,7 +101,7 @@ def test_only_operators_view(browser: Browser, workspace: NewWorkspace, workspac
     form = {**csrf_field(page), "action": "view"}
     assert browser.post("/settings/orgs/acme/clients/eve", form).status == 403
     token = browser.cookie.partition("=")[2]
-    browser.cookie += f"; __Secure-cams-view={session_store.view_token(token, 'eve')}"
+    browser.cookie += f"; __Secure-cams-view={session_store.selection_token(token, 'view', 'eve')}"
     assert "Bo de Vries" in browser.open("/account").text
 
 
