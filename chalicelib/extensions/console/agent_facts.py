@@ -1,6 +1,5 @@
 """The facts of each agent in the list of agents: its organisations and waiting conversations."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -41,9 +40,9 @@ def read(session: Session, agent_ids: Sequence[str]) -> AgentFacts:
 
 
 def _waiting(session: Session, agent_ids: Sequence[str]) -> tuple[str, dict[str, str]]:
-    listed = inbox.read(session)
-    numbers = Counter(record["agentId"] for record in listed.conversations["waiting"])
-    return listed.counts["waiting"], {one: inbox.count_text(numbers[one], listed.has_more) for one in agent_ids}
+    waiting = inbox.waiting_by_agent(session)
+    visible = waiting.by_agent if session.agent_ids is None else session.agent_ids
+    return waiting.text(visible), {one: waiting.text([one]) for one in agent_ids}
 
 
 def organisations(agent_ids: Sequence[str]) -> dict[str, list[Document]]:

@@ -1,6 +1,7 @@
 """The inbox: the conversations that are waiting for or with a person, and those assigned to a person."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from chalicelib import clock, storage
@@ -56,6 +57,30 @@ def read(session: Session, conditions: Filters = ANY, agent_id: str | None = Non
                     conversations[tab].append(record)
     conversations["mine"].sort(key=lambda record: record.get("state") != WAITING)
     return Inbox(conversations, {tab: count_text(count, has_more) for tab, count in counts.items()}, has_more)
+
+
+class Waiting(NamedTuple):
+    """The number of conversations that wait for a person, by agent, and whether only a part of them was counted."""
+
+    by_agent: Counter[str]
+    has_more: bool
+
+    def number(self, agent_ids: Iterable[str]) -> int:
+        """Return the number of these agents' conversations. Repeated ids count once."""
+        return sum(self.by_agent[one] for one in {*agent_ids})
+
+    def text(self, agent_ids: Iterable[str]) -> str:
+        """Return the number of these agents' conversations as a text."""
+        return count_text(self.number(agent_ids), self.has_more)
+
+
+def waiting_by_agent(session: Session) -> Waiting:
+    """Count the waiting conversations of all agents that the person may see, whichever organisation is selected.
+
+    This costs as much as `read`.
+    """
+    listed = read(session._replace(selected=None))
+    return Waiting(Counter(record["agentId"] for record in listed.conversations["waiting"]), listed.has_more)
 
 
 def is_long_wait(record: Document) -> bool:

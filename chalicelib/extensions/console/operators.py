@@ -11,7 +11,6 @@ from chalicelib.extensions.console import (
     calls,
     guard,
     organisation_facts,
-    organisation_list,
     pages,
     rights,
     webhook_health,
@@ -34,7 +33,6 @@ SCOPE_SETS: dict[str, tuple[str, ...]] = {
 }
 _DAY_SECONDS = 24 * 60 * 60
 _PAGE_SIZE = 100
-_SEARCHED = 8  # a longer list of organisations has a search field
 
 
 @signed_in("/settings")
@@ -82,11 +80,6 @@ def _token(sent: dict[str, str]) -> Document:
     return {**token, "scopes": granted} if granted else token
 
 
-def _organisations() -> Document:
-    page: Document = calls.get("/v3/orgs", {"pageSize": _PAGE_SIZE, "cursor": current_request.query_value("cursor")})
-    return {**page, "data": organisation_list.by_name(page["data"])}
-
-
 def _page(
     session: Session,
     values: dict[str, str],
@@ -95,19 +88,13 @@ def _page(
 ) -> Response:
     get = calls.get
     tokens = get("/v3/tokens", {"limit": _PAGE_SIZE, "cursor": current_request.query_value("tokens")})
-    text = (current_request.query_value("q") or "").strip()
-    page = {"data": organisation_list.search(text)} if text else _organisations()
     webhooks = get("/v3/webhooks")["data"]
     return guard.form_page(
         session._replace(failing=webhook_health.read(webhooks)),
         "settings.html",
         "/settings",
         error,
-        organisations=page["data"],
-        facts=organisation_facts.read(session, page["data"]),
-        following=page.get("nextCursor"),
-        text=text,
-        has_search=bool(text) or len(page["data"]) > _SEARCHED,
+        **organisation_facts.read(session),
         webhooks=webhooks,
         tokens=tokens["data"],
         more_tokens=tokens.get("nextCursor"),

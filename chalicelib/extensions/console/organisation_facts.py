@@ -1,36 +1,121 @@
-"""The facts of each organisation in the settings: the titles of its first agents, and its waiting conversations."""
+"""The list of organisations in the settings: its search, order and pages, and the facts of each organisation."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
 
-from chalicelib.extensions.console import inbox, overview
+from chalicelib import clock, storage
+from chalicelib.clients.store import ClientRow
+from chalicelib.conversations.tallies import TallyRow
+from chalicelib.extensions.console import inbox, organisation_list, overview
+from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
 from chalicelib.storage import Document
 
+DAYS = 7  # the number of UTC days whose new conversations are counted, including today
+_SEARCHED = 8  # a longer list has a search field
+_PAGE_SIZE = 50
 _MAX_TITLES = 2
+# The maximum number of agents whose titles are known, of people who are counted, and of tallies that are read.
+_MAX_AGENTS, _MAX_PEOPLE, _MAX_TALLIES = 500, 1_000, 400
+SORTS = ("", "people", "waiting")
+"""The orders of the list: by name, and by two numbers, the largest first."""
 
 
 class OrganisationFacts(NamedTuple):
-    """The number of an organisation's agents, the titles of the first two, and the number that waits, as a text."""
+    """An organisation's number of agents, the titles of the first two, and its numbers of people and waiting people.
+
+    The numbers are texts. `conversations` is the number of conversations that began in the last seven days, or None if
+    the agents on the page are too many to count.
+    """
 
     agents: int
     titles: list[str]
+    people: str
     waiting: str
+    conversations: int | None
 
 
-def read(session: Session, organisations: Sequence[Document]) -> dict[str, OrganisationFacts]:
-    """Return the facts by organisation id.
+class Numbers(NamedTuple):
+    """What is counted for all organisations of the workspace: people, and waiting conversations."""
 
-    This costs one request per 100 titles, and those of the inbox: one per 100 entries.
+    people: Counter[str]
+    has_more_people: bool
+    waiting: inbox.Waiting
+
+    def order(self, sort: str) -> Callable[[Document], int]:
+        """Return the key that sorts organisations by a number, the largest first."""
+        if sort == "people":
+            return lambda organisation: -self.people[organisation["ID"]]
+        return lambda organisation: -self.waiting.number(organisation_list.agent_ids(organisation))
+
+
+def read(session: Session) -> Document:
+    """Return the template variables for the page of organisations that the request describes.
+
+    This costs one request per 100 organisations and per 100 entries of the inbox, up to 1,000 each, one request per MB
+    of the agents' index and of people, and one per 100 agents of the organisations on the page, at most four.
     """
-    agents = {one["ID"]: list(dict.fromkeys(one.get("widgetIDs") or ())) for one in organisations}
-    titles = overview.titles_of(session.workspace_id, {one for ids in agents.values() for one in ids[:_MAX_TITLES]})
-    listed = inbox.read(session._replace(selected=None))  # the list also shows organisations that are not selected
-    numbers = Counter(record["agentId"] for record in listed.conversations["waiting"])
-    facts = {}
-    for org_id, ids in agents.items():
-        shown = [titles[one] for one in ids[:_MAX_TITLES] if one in titles]
-        waiting = inbox.count_text(sum(numbers[one] for one in ids), listed.has_more)
-        facts[org_id] = OrganisationFacts(len(ids), shown, waiting)
+    query = {name: (current_request.query_value(name) or "").strip() for name in ("q", "sort", "page")}
+    organisations, has_more = organisation_list.read_all()
+    numbers = Numbers(*_count_people(session.workspace_id), inbox.waiting_by_agent(session))
+    matches = organisation_list.search(organisations, query["q"])
+    if query["sort"] in SORTS[1:]:
+        matches.sort(key=numbers.order(query["sort"]))
+    start = _PAGE_SIZE * (int(query["page"]) - 1 if query["page"] in map(str, range(1, 21)) else 0)
+    page, following = matches[start : start + _PAGE_SIZE], str(start // _PAGE_SIZE + 2)
+    return {
+        "organisations": page,
+        "facts": _facts(session, page, numbers),
+        "days": DAYS,
+        "query": query,
+        "orders": {sort: query_string({"q": query["q"], "sort": sort}) for sort in SORTS},
+        "following": query_string({**query, "page": following}) if len(matches) > start + _PAGE_SIZE else None,
+        "first_organisations": len(organisations) if has_more else None,
+        "has_search": bool(query["q"]) or len(organisations) > _SEARCHED,
+    }
+
+
+def _facts(session: Session, page: Sequence[Document], numbers: Numbers) -> dict[str, OrganisationFacts]:
+    """Return the facts by organisation id."""
+    agents = {one["ID"]: organisation_list.agent_ids(one) for one in page}
+    titles = overview.first_agents(session.workspace_id, _MAX_AGENTS).titles if any(agents.values()) else {}
+    recent, facts = _recent_numbers(session.workspace_id, [*agents.values()]), {}
+    for (org_id, ids), conversations in zip(agents.items(), recent, strict=True):
+        shown = [titles[one] for one in ids if one in titles][:_MAX_TITLES]
+        people = inbox.count_text(numbers.people[org_id], numbers.has_more_people)
+        facts[org_id] = OrganisationFacts(len(ids), shown, people, numbers.waiting.text(ids), conversations)
     return facts
+
+
+def _count_people(workspace_id: str) -> tuple[Counter[str], bool]:
+    """Return how many of the first 1,000 people belong to each organisation, and whether there are more."""
+    rows = [*storage.iterate(ClientRow, workspace_id, limit=_MAX_PEOPLE + 1, consistent=False)]
+    documents = (row.open() for row in rows[:_MAX_PEOPLE])
+    return Counter(str(one.get("orgId") or "") for one in documents), len(rows) > _MAX_PEOPLE
+
+
+def _recent_numbers(workspace_id: str, lists: Sequence[Sequence[str]]) -> Iterator[int | None]:
+    """Yield the number of conversations that began in the last seven UTC days, for each list of agents.
+
+    Deleted conversations are not counted. The number is None for the lists after the first 400 tallies.
+    """
+    today = clock.to_datetime(clock.seconds()).date()
+    days = [today - timedelta(days=number) for number in range(DAYS)]
+    months = sorted({f"{day:%Y-%m}" for day in days})
+    counted, left = [], _MAX_TALLIES
+    for agent_ids in lists:
+        left -= len(agent_ids) * len(months)
+        counted.append([*agent_ids] if left >= 0 else [])
+    keys = {(one, month): _key(workspace_id, one, month) for ids in counted for one in ids for month in months}
+    rows: dict[Any, TallyRow | None] = dict(zip(keys, storage.find_many([*keys.values()]), strict=True))
+    for agent_ids, ids in zip(lists, counted, strict=True):
+        found = [(day, rows[one, f"{day:%Y-%m}"]) for one in ids for day in days]
+        yield sum(row.tallies()[day.day - 1] for day, row in found if row) if len(ids) == len(agent_ids) else None
+
+
+def _key(workspace_id: str, agent_id: str, month: str) -> storage.Key:
+    partition, period = storage.join_key(workspace_id, agent_id), storage.join_key("month", month)
+    return storage.Key(TallyRow, partition, period, consistent=False)

@@ -23,14 +23,19 @@ def read_all() -> tuple[list[Document], bool]:
     return by_name(organisations), query["cursor"] is not None
 
 
-def search(text: str) -> list[Document]:
-    """Return the organisations of the first 1,000 whose name or id contains a text, by name."""
+def search(organisations: Iterable[Document], text: str) -> list[Document]:
+    """Return the organisations whose name or id contains a text."""
     part = text.strip().casefold()
     return [
         one
-        for one in read_all()[0]
+        for one in organisations
         if any(part in name.casefold() for name in (display_name(one, "name", "ID"), one["ID"]))
     ]
+
+
+def agent_ids(organisation: Document) -> list[str]:
+    """Return the ids of an organisation's agents, each once."""
+    return [*dict.fromkeys(organisation.get("widgetIDs") or ())]
 
 
 def by_name(organisations: Iterable[Document]) -> list[Document]:

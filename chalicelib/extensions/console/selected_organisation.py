@@ -21,7 +21,7 @@ def read_choice(session: Session) -> Response:
     """
     rights.require_operator(session)
     following, text = (current_request.query_value(name) or "" for name in ("next", "q"))
-    organisations = organisation_list.search(text)
+    organisations = organisation_list.search(organisation_list.read_all()[0], text)
     return guard.page(
         session,
         "selected_organisation.html",

@@ -184,8 +184,7 @@ def _waiting(session: Session, organisation: Document) -> str:
     """Return how many of the organisation's conversations wait for a person, as a text, for operators only."""
     if session.client_id is not None:
         return ""
-    listed = inbox.read(session._replace(selected=organisation))
-    return inbox.count_text(len(listed.conversations["waiting"]), listed.has_more)
+    return inbox.waiting_by_agent(session).text(organisation.get("widgetIDs") or ())
 
 
 def _page(
