@@ -1,9 +1,9 @@
 """The facts of each agent in the list of agents: its organisations and waiting conversations."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from chalicelib.extensions.console import calls, inbox, trials
+from chalicelib.extensions.console import calls, inbox, organisation_list, trials
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
@@ -48,8 +48,5 @@ def _waiting(session: Session, agent_ids: Sequence[str]) -> tuple[str, dict[str,
 def organisations(agent_ids: Sequence[str]) -> dict[str, list[Document]]:
     """Return the organisations by agent. In a workspace with over 100 organisations, the others are unknown."""
     page = calls.get("/v3/orgs", {"pageSize": _MAX_ORGANISATIONS})
-    of_agents: dict[str, list[Any]] = {one: [] for one in agent_ids}
-    for organisation in page["data"]:
-        for agent_id in {*(organisation.get("widgetIDs") or ())} & of_agents.keys():
-            of_agents[agent_id].append(organisation)
+    of_agents = organisation_list.by_agent(page["data"], agent_ids)
     return {one: listed for one, listed in of_agents.items() if listed or not page.get("hasMore")}

@@ -3,7 +3,7 @@
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, guard, overview, pages, rights
+from chalicelib.extensions.console import calls, guard, organisation_list, overview, pages, rights
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
@@ -15,7 +15,7 @@ _AGENTS = "widgetIDs"
 def read_new_organisation(session: Session) -> Response:
     """Show the form for a new organisation. A workspace's only agent is already selected."""
     rights.require_operator(session)
-    titles, _ = overview.visible_agents(session)
+    titles = overview.first_agents(session.workspace_id, overview.MAX_AGENTS).titles
     return _page(session, {f"{_AGENTS}.{agent_id}": "on" for agent_id in titles if len(titles) == 1})
 
 
@@ -43,7 +43,7 @@ def _organisation(session: Session, sent: dict[str, str]) -> Document:
 
 
 def _page(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
-    titles, has_more = overview.visible_agents(session)
+    titles, has_more = overview.first_agents(session.workspace_id, overview.MAX_AGENTS)
     issues = {path.partition(".")[0]: rule for path, rule in guard.rules(session, error)}
     return guard.form_page(
         session,
@@ -53,5 +53,6 @@ def _page(session: Session, values: dict[str, str], error: errors.ApiError | Non
         issues=issues,
         values=values,
         titles=titles,
+        others=organisation_list.by_agent(organisation_list.read_all()[0], titles),
         has_more_agents=has_more,
     )

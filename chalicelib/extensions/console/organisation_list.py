@@ -38,6 +38,15 @@ def agent_ids(organisation: Document) -> list[str]:
     return [*dict.fromkeys(organisation.get("widgetIDs") or ())]
 
 
+def by_agent(organisations: Iterable[Document], agent_ids: Iterable[str]) -> dict[str, list[Document]]:
+    """Return the organisations of each agent. The list of an agent in no organisation is empty."""
+    of_agents: dict[str, list[Document]] = {agent_id: [] for agent_id in agent_ids}
+    for organisation in organisations:
+        for agent_id in {*(organisation.get("widgetIDs") or ())} & of_agents.keys():
+            of_agents[agent_id].append(organisation)
+    return of_agents
+
+
 def by_name(organisations: Iterable[Document]) -> list[Document]:
     """Return the organisations in the order of their names."""
     return sorted(organisations, key=lambda listed: display_name(listed, "name", "ID").casefold())

@@ -3,7 +3,15 @@
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import guard, operator_selection, organisation_list, pages, rights, session_store
+from chalicelib.extensions.console import (
+    guard,
+    inbox,
+    operator_selection,
+    organisation_list,
+    pages,
+    rights,
+    session_store,
+)
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
@@ -17,17 +25,20 @@ _FILTERED = ("/overview", "/convos", "/analytics", "/leads", "/agents")
 def read_choice(session: Session) -> Response:
     """List up to 100 organisations whose name or id contains `q`, by name. `next` is the page to return to.
 
-    This searches 1,000 organisations, and costs one request per 100.
+    This searches 1,000 organisations, and costs one request per 100, and those of the inbox: one per 100 entries.
     """
     rights.require_operator(session)
     following, text = (current_request.query_value(name) or "" for name in ("next", "q"))
     organisations = organisation_list.search(organisation_list.read_all()[0], text)
+    waiting = inbox.waiting_by_agent(session)
     return guard.page(
         session,
         "selected_organisation.html",
         following if following in _FILTERED else _FILTERED[0],
         organisations=organisations[:_MAX_ORGANISATIONS],
         has_more=len(organisations) > _MAX_ORGANISATIONS,
+        waiting={one["ID"]: waiting.text(organisation_list.agent_ids(one)) for one in organisations},
+        all_waiting=waiting.text(waiting.by_agent),
         text=text,
     )
 

@@ -35,9 +35,35 @@ def test_agents_are_chosen_by_their_titles(operator: Browser, workspace_api: Api
     assert [*boxes(page).values()] == ["support"]
     assert "Support" in page.text and "Other" in page.text
     saved = operator.submit(page, PAGE, {**boxes(page), **box_of(page, "other")})
-    assert "Saved." in saved.text and chosen(workspace_api) == ["support", "other"]
-    operator.submit(saved, PAGE, box_of(saved, "other"))
-    assert chosen(workspace_api) == ["other"]
+    assert "Saved. Agents added: 1, removed: 0." in saved.text and chosen(workspace_api) == ["support", "other"]
+    saved = operator.submit(saved, PAGE, box_of(saved, "other"))
+    assert "Agents added: 0, removed: 1." in saved.text and chosen(workspace_api) == ["other"]
+    assert "No agent was added or removed." in operator.submit(saved, PAGE, box_of(saved, "other")).text
+
+
+def test_each_agents_other_organisations_are_named(operator: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/agents/third", {"title": "Third"})
+    for org_id, agent_ids in (("boats", ["support", "other"]), ("cafe", ["other"])):
+        workspace_api.post(f"/v2/orgs/{org_id}", {"name": f"{org_id.title()} Ltd", "widgetIDs": agent_ids})
+    row = re.compile(r'value="(\w+)"(?: checked)?></span>.*?class="hint within">(.*?)<')
+    within = dict(row.findall(operator.open(PAGE).text))
+    assert within == {"support": "Also in Boats Ltd", "other": "In Boats Ltd, Cafe Ltd", "third": "In no organisation"}
+
+
+def test_a_new_organisation_lists_agents_of_others_apart(operator: Browser, workspace_api: Api) -> None:
+    operator.submit(operator.open("/organisation"), "/organisation", {"org": "acme"})
+    page = operator.open("/settings/new-org")
+    own, _, others = page.text.partition("<summary>Agents of other organisations (1)</summary>")
+    assert 'id="widgetIDs.other"' in own and "<details>" in own and "In Acme Travel" in others
+    assert 'id="widgetIDs.support"' in others and 'id="widgetIDs.support"' not in own
+    page = operator.submit(page, "/new-org", {"name": "", "widgetIDs.support": "on"})
+    assert re.search(
+        r'<details open><summary>Agents of other .*id="widgetIDs.support"[^>]* checked', page.text, re.DOTALL
+    )
+    operator.submit(page, "/new-org", {"name": "Boats", "widgetIDs.support": "on"})
+    assert [one.get("widgetIDs") for one in workspace_api.get("/v2/orgs").data if one["name"] == "Boats"] == [
+        ["support"]
+    ]
 
 
 def test_a_search_changes_only_what_it_lists(operator: Browser, workspace_api: Api) -> None:

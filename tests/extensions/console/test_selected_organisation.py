@@ -46,6 +46,14 @@ def test_all_lists_show_the_selected_organisation(two_customers: Browser) -> Non
     assert "Boat desk" in select(two_customers, "")
 
 
+def test_the_choice_shows_who_waits_in_each_organisation(two_customers: Browser) -> None:
+    select(two_customers, "acme")
+    page = two_customers.open("/organisation").text
+    rows = re.findall(r"<strong>(.*?)</strong>(?:<span class=\"soon\">(\d+) waiting)?", page)
+    waiting = {"All organisations": "2", "Acme Travel": "1", "Boats &amp; Co": "1", "Empty Ltd": ""}
+    assert dict(rows) == waiting
+
+
 def test_files_contain_the_selected_organisation(two_customers: Browser) -> None:
     select(two_customers, "boats")
     leads, conversations = (two_customers.open(f"/{name}").text for name in ("leads.csv", "convos.csv?tab=all"))
