@@ -11,6 +11,7 @@ from chalicelib.extensions.console import (
     figures,
     guard,
     operator_selection,
+    organisation_list,
     overview,
     pages,
     periods,
@@ -31,6 +32,7 @@ _FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz", "chart", "sort
 def read_analytics(session: Session) -> Response:
     """Show a period's figures next to the previous period's, and the selected figure in a chart and a breakdown."""
     agents, query = overview.visible_agents(session), _query()
+    agents = agents._replace(titles=organisation_list.with_organisations(session, agents.titles))
     try:
         values = _report(session, agents.titles, query)
     except periods.InvalidPeriod as error:

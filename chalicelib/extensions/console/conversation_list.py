@@ -13,6 +13,7 @@ from chalicelib.extensions.console import (
     conversation_filters,
     guard,
     inbox,
+    organisation_list,
     overview,
     pages,
     previews,
@@ -162,15 +163,16 @@ def read_beside(session: Session) -> ConversationList:
 
 
 def with_all_counted(session: Session, listed: ConversationList) -> tuple[ConversationList, VisibleAgents]:
-    """Return the list, with the number at the tab All if it has no filters, and the agents.
+    """Return the list, with the number at the tab All if it has no filters, and the agents with their organisations.
 
     The number costs one request per agent, at most ten.
     """
     agents = listed.agents or overview.visible_agents(session)
+    named = agents._replace(titles=organisation_list.with_organisations(session, agents.titles))
     if listed.is_filtered:
-        return listed, agents
+        return listed, named
     number = all_conversations.count(session.workspace_id, [*agents.titles])
-    return listed._replace(counts={**listed.counts, "all": number}), agents
+    return listed._replace(counts={**listed.counts, "all": number}), named
 
 
 def leaves_search_out(query: dict[str, Any]) -> bool:

@@ -11,7 +11,15 @@ from urllib.parse import quote
 from chalice.app import Response
 
 from chalicelib import errors, ids
-from chalicelib.extensions.console import filtered_lists, lead_people, lead_ranges, overview, pages, periods
+from chalicelib.extensions.console import (
+    filtered_lists,
+    lead_people,
+    lead_ranges,
+    organisation_list,
+    overview,
+    pages,
+    periods,
+)
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -42,6 +50,7 @@ def list_leads(session: Session) -> Response:
     """List the leads of one agent or of all visible agents, newest first or oldest first."""
     query, agents = filtered_lists.query_from_request(_FIELDS), overview.visible_agents(session)
     read = partial(_page, session, agents.titles)
+    agents = agents._replace(titles=organisation_list.with_organisations(session, agents.titles))
     return filtered_lists.page(session, "leads.html", "/leads", query, read, **_values(query, agents))
 
 

@@ -3,11 +3,14 @@
 from collections.abc import Iterable
 
 from chalicelib.extensions.console import calls
+from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.storage import Document
 
 # The maximum number of pages, and of organisations per page.
 _MAX_PAGES, _PAGE_SIZE = 10, 100
+# The maximum number of organisations that follow an agent's title, and the key of these names in a session.
+_MAX_NAMES, _NAMES = 2, "organisations by agent"
 
 
 def read_all() -> tuple[list[Document], bool]:
@@ -45,6 +48,35 @@ def by_agent(organisations: Iterable[Document], agent_ids: Iterable[str]) -> dic
         for agent_id in {*(organisation.get("widgetIDs") or ())} & of_agents.keys():
             of_agents[agent_id].append(organisation)
     return of_agents
+
+
+def names_by_agent(session: Session) -> dict[str, str]:
+    """Return the names of each agent's organisations for an operator who sees several organisations, or nothing.
+
+    This costs one request per 100 organisations, and nothing again while the session is cached.
+    """
+    if session.client_id is not None or session.selected or session.remembered is None:
+        return {}
+    if _NAMES not in session.remembered:
+        session.remembered[_NAMES] = _names_by_agent(read_all()[0])
+    names: dict[str, str] = session.remembered[_NAMES]
+    return names
+
+
+def with_organisations(session: Session, titles: dict[str, str]) -> dict[str, str]:
+    """Return several agents' titles, followed by the names of their organisations if an operator sees several."""
+    names = names_by_agent(session) if len(titles) > 1 else {}
+    return {one: f"{title} · {names[one]}" if one in names else title for one, title in titles.items()}
+
+
+def _names_by_agent(organisations: list[Document]) -> dict[str, str]:
+    names: dict[str, list[str]] = {}
+    for organisation in organisations if len(organisations) > 1 else ():
+        for agent_id in agent_ids(organisation):
+            names.setdefault(agent_id, []).append(display_name(organisation, "name", "ID"))
+    return {
+        one: ", ".join([*listed[:_MAX_NAMES], *(["…"] * (len(listed) > _MAX_NAMES))]) for one, listed in names.items()
+    }
 
 
 def by_name(organisations: Iterable[Document]) -> list[Document]:

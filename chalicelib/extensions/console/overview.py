@@ -15,6 +15,7 @@ from chalicelib.ids import IDENTIFIER
 from chalicelib.storage import Document
 
 _counts = LazyModule("chalicelib.extensions.console.overview_counts")
+_organisations = LazyModule("chalicelib.extensions.console.organisation_list")
 _steps = LazyModule("chalicelib.extensions.console.first_steps")
 MAX_AGENTS = 50
 _MAX_WAITING = 5
@@ -35,6 +36,7 @@ def read_overview(session: Session) -> Response:
     For an operator of an almost empty workspace, the first steps call up to three API operations.
     """
     titles, has_more = visible_agents(session)
+    titles = _organisations.with_organisations(session, titles)
     counts = _counts.read(session, titles) if extensions.has("reports") else {"report": None}
     values = {
         **counts,

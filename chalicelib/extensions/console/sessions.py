@@ -6,7 +6,7 @@ client was deleted or has a new email or password, or if its workspace key was r
 
 import hmac
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chalice.app import Request
 
@@ -43,7 +43,8 @@ class Session(NamedTuple):
     If an operator views the console as a client, `viewed_client_id` is the client's id, and nothing can be changed.
     If an operator has selected an organisation, `selected` is that organisation with its `ID`, and lists show its
     agents' records only. `other_agent` is an agent outside this organisation that the page's address contains.
-    `failing` are the ids of the webhooks that fail, or None if they are unknown.
+    `failing` are the ids of the webhooks that fail, or None if they are unknown. `remembered` contains what an
+    operator's pages have read while the session is cached.
     """
 
     row: CredentialRow
@@ -55,6 +56,7 @@ class Session(NamedTuple):
     selected: Document | None = None
     failing: frozenset[str] | None = None  # for operators only
     other_agent: str | None = None
+    remembered: dict[str, Any] | None = None
 
     @property
     def workspace_id(self) -> str:
@@ -275,7 +277,7 @@ def _read_of_operator(row: CredentialRow, token: str) -> Session | None:
     if key is None or not key.is_active or key.credential_id != row.issuer_id or key.suspended:
         return None
     name = display_name(workspace.open(), "name") if workspace else ""
-    return Session(row, token, {}, {}, workspace_name=name)
+    return Session(row, token, {}, {}, workspace_name=name, remembered={})
 
 
 def is_valid_for(session: Session, client: clients.ClientRow, document: Document) -> bool:

@@ -171,3 +171,22 @@ def test_many_organisations_are_searched(two_customers: Browser, workspace_api: 
     assert re.findall(r"<strong>(Shop \d+)</strong>", found) == [f"Shop {number:03}" for number in range(90, 100)]
     assert 'value="/leads"' in found and "Only the first" not in found
     assert "No organisation" in two_customers.open("/organisation?q=xyz").text
+
+
+def test_daily_pages_name_the_organisation_of_each_agent(two_customers: Browser, workspace_api: Api) -> None:
+    """They do so for operators who see several organisations, but not for clients or within one organisation."""
+    both, own = ("Boat desk · Boats &amp; Co", "Support · Acme Travel"), "Support · Acme Travel"
+    for path in ("/overview", "/convos", "/convos?tab=all", "/leads", "/analytics"):
+        assert all(text in two_customers.open(path).text for text in both), path
+    facts = two_customers.open("/convos/boats/ben").text
+    assert re.search(r"<dt>Organisation</dt><dd>Boats &amp; Co</dd>", facts)
+    select(two_customers, "acme")
+    for path in ("/overview", "/convos", "/leads", "/analytics", "/convos/support/ann"):
+        page = two_customers.open(path).text
+        assert own not in page and "<dt>Organisation</dt>" not in page, path
+
+
+def test_an_agent_of_many_organisations_names_two(two_customers: Browser, workspace_api: Api) -> None:
+    for org_id in ("cafe", "dairy"):
+        workspace_api.post(f"/v2/orgs/{org_id}", {"name": org_id.title(), "widgetIDs": ["boats"]})
+    assert "Boat desk · Boats &amp; Co, Cafe, …<" in two_customers.open("/convos").text
