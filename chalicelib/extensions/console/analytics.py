@@ -37,7 +37,7 @@ def read_analytics(session: Session) -> Response:
         values = _report(session, agents.titles, query)
     except periods.InvalidPeriod as error:
         values = {"report": None, "query": query, "problem": error.field}
-    values |= _choices(agents, values["query"])
+    values |= _choices(session, agents, values["query"])
     response = guard.page(session, "analytics.html", "/analytics", 400 if values["problem"] else 200, **values)
     response.headers |= _remembered_zone(session, values)
     return response
@@ -49,7 +49,7 @@ def download(session: Session) -> Response:
     query = _report_query(session)
     agent_ids = _agents(overview.visible_agents(session).titles, current_request.query_value("agent"))
     recent = _read_recent(session, agent_ids, query)
-    report = _REPORTS.build_report(breakdown.read_hours(recent, agent_ids, query), query)
+    report = _REPORTS.build_report(breakdown.read_hours(session, recent, agent_ids, query), query)
     response = pages.download("analytics.csv", files.MEDIA[files.CSV], _REPORTS.table(report, query.by))
     response.headers |= _REPORTS.counted_until(recent)
     return response
@@ -71,7 +71,7 @@ def _query() -> dict[str, str]:
     return {**query, "chart": chart, "sort": sort, "days": periods.CUSTOM if periods.has_dates() else query["days"]}
 
 
-def _choices(agents: overview.VisibleAgents, query: dict[str, str]) -> Document:
+def _choices(session: Session, agents: overview.VisibleAgents, query: dict[str, str]) -> Document:
     """Return the template variables for what a person can select. A page with an invalid query has these, too."""
     return {
         "titles": agents.titles,
@@ -82,14 +82,14 @@ def _choices(agents: overview.VisibleAgents, query: dict[str, str]) -> Document:
         "choices": {
             "days": periods.LAST_DAYS,
             "interval": _REPORTS.INTERVALS,
-            "by": breakdown.CHOICES,
+            "by": breakdown.choices(session),
             "tz": periods.ZONES,
         },
     }
 
 
 def _report_query(session: Session) -> Any:
-    return periods.from_request(str(guard.texts(session).zone), breakdown.CHOICES)
+    return periods.from_request(str(guard.texts(session).zone), breakdown.choices(session))
 
 
 def _report(session: Session, titles: dict[str, str], selected: dict[str, str]) -> Document:
@@ -98,7 +98,7 @@ def _report(session: Session, titles: dict[str, str], selected: dict[str, str]) 
     period, before = query.period, query.before
     agent_ids = _agents(titles, selected["agent"])
     recent = _read_recent(session, agent_ids, query)
-    hourly_counts = [*breakdown.read_hours(recent, agent_ids, query)]
+    hourly_counts = [*breakdown.read_hours(session, recent, agent_ids, query)]
     report = _REPORTS.build_report(periods.comparable_hours(hourly_counts, period, before), query)
     earlier = _REPORTS.build_series(
         before, before.before(), query.interval, [hour for hour in hourly_counts if hour.start < before.end]
@@ -140,7 +140,7 @@ def _dates(selected: dict[str, str], period: Any, t: Any) -> Document:
 
 
 def _read_recent(session: Session, agent_ids: list[str], query: Any) -> Any:
-    _REPORTS.check_size(agent_ids, query._replace(by=None) if query.by == breakdown.AGENT else query)
+    _REPORTS.check_size(agent_ids, query._replace(by=None) if query.by in breakdown.OF_AGENTS else query)
     return _REPORTS.read_recent(session.workspace_id, agent_ids, query.before.start, query.period.end)
 
 

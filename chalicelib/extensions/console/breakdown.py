@@ -1,31 +1,43 @@
-"""The analytics page's breakdown, which compares a figure of the agents or of a dimension's values."""
+"""The analytics page's breakdown, which compares a figure of organisations, agents or a dimension's values."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from chalicelib import extensions
-from chalicelib.extensions.console import count_links, figures, plots
+from chalicelib.extensions.console import count_links, figures, guard, organisation_list, plots
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
 _REPORTS: Any = extensions.service("series")
 AGENT = "agent"
-CHOICES = (AGENT, *_REPORTS.DIMENSIONS)
-"""What a breakdown compares: the agents, or the values of a dimension."""
+_ORGANISATION = "organisation"
+OF_AGENTS = (AGENT, _ORGANISATION)
+"""The breakdowns whose groups consist of agents. The others compare the values of a dimension."""
 CHANGE = "change"
 """The value of `sort` with which the greatest increase is first. By default, the highest figure is first."""
 _MAX_ROWS = 20
 _PERIODS = ("totals", "previous")
 
 
-def read_hours(recent: Any, agent_ids: list[str], query: Any) -> Iterator[Any]:
-    """Yield the hourly counts for a report. In a breakdown by agent, their value is the agent's id."""
-    if query.by != AGENT:
+def choices(session: Session) -> tuple[str, ...]:
+    """Return what a breakdown may compare. Operators who see several organisations can compare these."""
+    own = OF_AGENTS if organisation_list.names_by_agent(session) else (AGENT,)
+    return *own, *_REPORTS.DIMENSIONS
+
+
+def read_hours(session: Session, recent: Any, agent_ids: list[str], query: Any) -> Iterator[Any]:
+    """Yield the hourly counts for a report.
+
+    In a breakdown by agent, their value is the agent's id, and in one by organisation, the names of its organisations.
+    """
+    if query.by not in OF_AGENTS:
         yield from _REPORTS.read_all(recent, agent_ids, query)
         return
+    names = organisation_list.names_by_agent(session) if query.by == _ORGANISATION else {}
     for agent_id in agent_ids:
+        value = names.get(agent_id, "") if query.by == _ORGANISATION else agent_id
         for hour in recent.read(agent_id, query.before.start, query.period.end, None):
-            yield hour._replace(value=agent_id)
+            yield hour._replace(value=value)
 
 
 def compare(
@@ -51,7 +63,7 @@ def compare(
                 **row,
                 "link": _link(session, query, row["value"], agent_id),
                 "share": _share(row["totals"], report["totals"], name),
-                "title": titles.get(row["value"]) if query.by == AGENT else None,
+                "title": _title(session, query.by, row["value"], titles),
             }
             for row in rows
         ],
@@ -76,6 +88,13 @@ def _link(session: Session, query: Any, value: str, agent_id: str) -> str:
     if query.by == AGENT:
         return count_links.of_conversations(session, query.period, agent=value)
     return count_links.of_origin(session, query.period, value, agent_id) if query.by == "origin" else ""
+
+
+def _title(session: Session, by: str, value: str, titles: dict[str, str]) -> str | None:
+    """Return the title of a group of agents, or None for the value of a dimension."""
+    if by == _ORGANISATION:
+        return value or guard.texts(session)("no_organisation")
+    return titles.get(value) if by == AGENT else None
 
 
 def _share(part: Document, whole: Document, name: str) -> int | None:

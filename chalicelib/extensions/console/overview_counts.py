@@ -1,10 +1,11 @@
 """The overview's tiles, chart and bars, which show the counts for the last days from the reports extension."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from chalicelib import errors, extensions
-from chalicelib.extensions.console import bars, count_links, figures, guard, periods, plots
+from chalicelib.extensions.console import bars, count_links, figures, guard, organisation_list, periods, plots
 from chalicelib.extensions.console.bars import Bar
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
@@ -13,7 +14,7 @@ _REPORTS: Any = extensions.service("series")
 TILES = ("conversations", "messages", "handoffs", "handoffRate", "averageFirstAnswerSeconds", "leads")
 CHART = "conversations"
 # The count that each group of bars shows. Only page loads, which count visitors, have a country.
-FIGURES = {"country": "newVisitors", "agent": "conversations", "origin": "conversations"}
+FIGURES = {"country": "newVisitors", **dict.fromkeys(("organisation", "agent", "origin"), CHART)}
 _DIMENSIONS = ("origin", "country")
 
 
@@ -22,7 +23,7 @@ def read(session: Session, titles: dict[str, str]) -> Document:
 
     This costs three requests per agent, and up to two. Raise InvalidPeriod, or TooManyAgents for a long period.
     """
-    t = guard.texts(session)
+    t, names = guard.texts(session), organisation_list.names_by_agent(session) if len(titles) > 1 else {}
     days = periods.days_from_request()
     period = periods.last_days(days, t.zone)
     before = period.before()
@@ -48,8 +49,10 @@ def read(session: Session, titles: dict[str, str]) -> Document:
         "trends": plots.trends(TILES, values["series"], values["finished_count"]),
         "links": {**count_links.of_charts(session, TILES, days), **count_links.of_totals(session, period)},
         "breakdowns": count_links.of_breakdowns(session, FIGURES, days),
+        "groups": ("organisation", "agent", "origin") if names else ("agent", "origin"),
         "bars": {
             "agent": _by_agent(session, period, titles, of_agents),
+            "organisation": _by_organisation(session, period, names, of_agents),
             **_by_dimensions(session, recent, period, [*titles]),
         },
     }
@@ -72,6 +75,15 @@ def _by_agent(session: Session, period: Any, titles: dict[str, str], of_agents: 
     totals = {agent_id: _conversations(period, hours) for agent_id, hours in of_agents.items()}
     links = {agent_id: count_links.of_conversations(session, period, agent=agent_id) for agent_id in titles}
     return bars.largest(Bar(titles[agent_id], total, links[agent_id]) for agent_id, total in totals.items())
+
+
+def _by_organisation(
+    session: Session, period: Any, names: dict[str, str], of_agents: dict[str, list[Any]]
+) -> list[Bar]:
+    totals, other = Counter[str](), guard.texts(session)("no_organisation")
+    for agent_id, hours in of_agents.items():
+        totals[names.get(agent_id, other)] += _conversations(period, hours)
+    return bars.largest(Bar(name, total) for name, total in totals.items())
 
 
 def _by_dimensions(session: Session, recent: Any, period: Any, agent_ids: list[str]) -> dict[str, list[Bar]]:

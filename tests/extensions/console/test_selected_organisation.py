@@ -5,10 +5,12 @@ from http import HTTPStatus
 
 import pytest
 
+from chalicelib import clock
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import state_body
 from tests.extensions.console.browser import Browser
+from tests.extensions.console.stored_counts import count
 
 _LISTS = ("/overview", "/convos", "/convos?tab=all", "/analytics", "/leads", "/agents")
 
@@ -190,3 +192,25 @@ def test_an_agent_of_many_organisations_names_two(two_customers: Browser, worksp
     for org_id in ("cafe", "dairy"):
         workspace_api.post(f"/v2/orgs/{org_id}", {"name": org_id.title(), "widgetIDs": ["boats"]})
     assert "Boat desk · Boats &amp; Co, Cafe, …<" in two_customers.open("/convos").text
+
+
+@pytest.mark.usefixtures("midday")
+def test_conversations_are_compared_by_organisation(
+    two_customers: Browser, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/agents/ferry", {"title": "Ferry desk"})
+    workspace_api.post("/v2/orgs/boats", {"name": "Boats & Co", "widgetIDs": ["boats", "ferry"]})
+    today = clock.iso(clock.seconds())[:10]
+    for agent_id, number in (("support", 3), ("boats", 4), ("ferry", 5), ("other", 2)):
+        count(workspace.workspace_id, agent_id, today, 1, "NL", conversations=number)
+    row = re.compile(r'<th scope="row">(.*?)</th><td class="amount">.*?<td class="figure">(\d+)</td>')
+    expected = [("Boats &amp; Co", "9"), ("Acme Travel", "3"), ("No organisation", "2")]
+    analytics = two_customers.open("/analytics?days=7&by=organisation").text
+    assert row.findall(analytics.partition('id="breakdown"')[2])[:3] == expected
+    overview = two_customers.open("/overview?days=7").text.partition("Conversations by organisation</a>")[2]
+    assert row.findall(overview)[:3] == expected
+    assert "Boats &amp; Co" not in two_customers.open("/analytics.csv?days=7&by=country").text
+    assert "Boats & Co" in two_customers.open("/analytics.csv?days=7&by=organisation").text
+    select(two_customers, "boats")
+    assert "organisation</h2>" not in two_customers.open("/overview").text
+    assert 'value="organisation"' not in two_customers.open("/analytics").text
