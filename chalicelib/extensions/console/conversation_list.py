@@ -33,6 +33,7 @@ STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 _NO_RESULT: dict[str, Any] = {"done": None, "changed": 0, "problem": None, "failures": {}, "chosen": set()}
 _MAX_TAGS = 50  # the maximum number of tags that the filter suggests
 MAX_PAGES = 10  # the maximum number of pages in a file
+_MISSING = "missing"  # the query parameter that contains a requested tab that the person does not have
 _NEWEST_FIRST = "newest"  # the value of `sort` that lists the newest waiting conversation first
 
 
@@ -93,11 +94,12 @@ def list_conversations(session: Session) -> Response:
     """List the waiting conversations, the person's own, or all, and count them.
 
     Without a `tab` in the query, list the waiting conversations, or all if there are filters. A tab that the person
-    does not have redirects to these.
+    does not have redirects to these, and the page says why a workspace key has no tab Mine.
     """
-    query = read_query(session)
-    if (current_request.query_value("tab") or query["tab"]) != query["tab"]:
-        return pages.redirect(f"/{session.workspace_id}/convos{address_of(query)}")
+    query, tab = read_query(session), current_request.query_value("tab")
+    if (tab or query["tab"]) != query["tab"]:
+        address = address_of(query, **{_MISSING: tab if tab == "mine" else None})
+        return pages.redirect(f"/{session.workspace_id}/convos{address}")
     done, changed = (current_request.query_value(name) or "" for name in ("done", "changed"))
     is_result = done in BULK_ACTIONS and changed.isascii() and changed.isdecimal() and len(changed) < 3
     result: dict[str, Any] = {"done": done, "changed": int(changed)} if is_result else {}
@@ -124,6 +126,7 @@ def show(session: Session, status: int = 200, **result: Any) -> Response:
         is_beside=False,
         known_tags=_known_tags(listed.page.conversations),
         is_search_left_out=False,
+        has_no_own_list=session.client_id is None and current_request.query_value(_MISSING) == "mine",
         **{**_NO_RESULT, **result},
         **row_values(session, listed),
     )

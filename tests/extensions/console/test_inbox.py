@@ -73,9 +73,12 @@ def test_the_tabs_list_and_count_the_conversations_of_all_agents(
     operator = Browser(workspace.workspace_id)
     operator.start_session(key=workspace.workspace_key)
     answer = Api().call("GET", f"{operator.home}/convos?tab=mine", None, {"Cookie": operator.cookie})
-    assert (answer.status, answer.headers["location"][-7:]) == (303, "/convos")  # an operator is not a client
+    # An operator is not a client.
+    assert (answer.status, answer.headers["location"].partition("/convos")[2]) == (303, "?missing=mine")
     page = operator.open("/convos?tab=mine")
     assert (names_in(page), tab_counts(page)) == (["Ann", "Cor", "Fay"], ["3", "6"])
+    reason = "A workspace key has no list of its own conversations"
+    assert reason in page.text and reason not in operator.open("/convos?tab=none").text
 
 
 def test_a_row_shows_the_agent_the_assignee_and_a_long_wait(
