@@ -1,10 +1,11 @@
 """The audit log, which lists the changes to records with their authors and changed members, and its search."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from typing import Any
+from urllib.parse import quote
 
 from chalice.app import Response
 
@@ -15,6 +16,7 @@ from chalicelib.extensions.console import (
     change_authors,
     filtered_lists,
     guard,
+    organisation_list,
     pages,
     periods,
     record_names,
@@ -28,10 +30,10 @@ from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request, files
 from chalicelib.storage import Document
 
-_FIELDS = ("q", "kind", "id", "by", "from", "to")
+_FIELDS = ("q", "org", "kind", "id", "by", "from", "to")
 _KINDS = ("agents", "tools", "clients", "orgs", "webhooks", "tokens", "keys")
 _PAGE_SIZE = 50
-# A file or a search examines up to 10 pages of 100 changes.
+# A file, a search or the filter for an organisation examines up to 10 pages of 100 changes.
 _LARGE_PAGE_SIZE, _MAX_PAGES = 100, 10
 _COLUMNS = ("at", "resource", "operation", "changed", "byKind", "byId", "byName", "byPerson", "name")
 _UPDATE = "update"
@@ -41,12 +43,14 @@ _UPDATE = "update"
 def list_changes(session: Session) -> Response:
     """List the changes that match the filters and the search, newest first, with old and new values.
 
-    The values cost at most 10 requests, unless an agent's or tool's versions exceed 1 MB together.
+    The values cost at most 10 requests, unless an agent's or tool's versions exceed 1 MB together. The organisations
+    cost one request per 100.
     """
     rights.require_operator(session)
     query = filtered_lists.query_from_request(_FIELDS)
     read, limit = partial(_with_excerpts, session, query), _MAX_PAGES * _LARGE_PAGE_SIZE
-    return filtered_lists.page(session, "audit.html", "/settings", query, read, kinds=_KINDS, most_changes=limit)
+    values = {"kinds": _KINDS, "most_changes": limit, "organisations": organisation_list.read_all()[0]}
+    return filtered_lists.page(session, "audit.html", "/settings", query, read, **values)
 
 
 @signed_in("/settings")
@@ -68,15 +72,16 @@ def _with_excerpts(session: Session, query: dict[str, str]) -> Document:
 
 
 def _first_matches(session: Session, query: dict[str, str]) -> Document:
-    """Return the first page of changes or, in a search, about 50 matches among up to 1,000 changes.
+    """Return the first page of changes or, in a search or for an organisation, about 50 of up to 1,000 changes.
 
     Raise InvalidPeriod.
     """
-    size, cursor = _LARGE_PAGE_SIZE if query["q"] else _PAGE_SIZE, current_request.query_value("cursor")
+    is_search = bool(query["q"] or query["org"])
+    size, cursor = _LARGE_PAGE_SIZE if is_search else _PAGE_SIZE, current_request.query_value("cursor")
     matches: list[Document] = []
     for page in _pages(session, query, cursor, size):
         matches, cursor = matches + page["data"], page.get("nextCursor")
-        if not query["q"] or len(matches) >= _PAGE_SIZE:
+        if not is_search or len(matches) >= _PAGE_SIZE:
             break
     return {"data": matches, "nextCursor": cursor}
 
@@ -87,6 +92,7 @@ def _pages(session: Session, query: dict[str, str], cursor: str | None, limit: i
     `author` is `by` with the name of a person who used the console. Its `known_as` is the text that the filter finds.
     """
     text, t = query["q"].strip().casefold(), guard.texts(session)
+    is_of_organisation = _organisation_filter(query["org"])
     for _ in range(_MAX_PAGES):
         page = _read(query, cursor, limit)
         names = record_names.read(session.workspace_id, (one["resource"] for one in page["data"]))
@@ -95,10 +101,31 @@ def _pages(session: Session, query: dict[str, str], cursor: str | None, limit: i
             {**one, "record": names.get(one["resource"]), "author": _author(one["by"], by["by"])}
             for one, by in zip(page["data"], named, strict=True)
         ]
-        yield {**page, "data": [one for one in changes if not text or _contains(one, text, t)]}
+        yield {
+            **page,
+            "data": [one for one in filter(is_of_organisation, changes) if not text or _contains(one, text, t)],
+        }
         cursor = page.get("nextCursor")
         if cursor is None:
             return
+
+
+def _organisation_filter(org_id: str) -> Callable[[Document], bool]:
+    """Return whether a change is to an organisation, its people, its agents, or their tools and keys. Raise NotFound.
+
+    Without an organisation, every change matches. Deleted people, tools and keys belong to no organisation.
+    """
+    if not org_id:
+        return lambda _: True
+    agent_ids = organisation_list.agent_ids(calls.get("/v2/orgs/{org_id}", org_id=org_id)["data"])
+    resources = {f"orgs/{org_id}", *(f"agents/{one}" for one in agent_ids)}
+    paths = (f"/settings/orgs/{quote(org_id)}/", *(f"/agents/{quote(one)}/" for one in agent_ids))
+
+    def matches(change: Document) -> bool:
+        path = change["record"].path.partition("#")[0] if change["record"] else ""
+        return change["resource"] in resources or f"{path}/".startswith(paths)
+
+    return matches
 
 
 def _author(by: Document | None, named: Document | None) -> Document | None:

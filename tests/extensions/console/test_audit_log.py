@@ -73,6 +73,27 @@ def test_the_audit_log_is_searched_by_names_ids_and_fields(
     assert len(lines) == 2 and lines[1].endswith(",Harbour")
 
 
+def test_the_audit_log_is_filtered_by_organisation(
+    operator: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chalicelib.extensions.console.audit._LARGE_PAGE_SIZE", 2)
+    names = ("agents", "clients", "organisations")
+    streams = {name: Stream(name) for name in names}
+    workspace_api.post("/v2/orgs/boats", {"name": "Boats", "widgetIDs": ["other"]})
+    workspace_api.post("/v2/clients/bea", {"orgId": "boats", "name": "Bea"})
+    for agent in ("support", "other"):
+        workspace_api.post(f"/v3/agents/{agent}/tools", {"tool": {"name": f"Tool of {agent}"}})
+        workspace_api.patch(f"/v3/agents/{agent}", {"agent": {"title": f"New {agent}"}})
+    for name in names:
+        follow(name, streams[name].read(name))
+    filtered = {row[0] for row in rows(operator.open("/settings/audit?org=boats").text)}
+    assert {one.rpartition(" ")[0] for one in filtered} >= {"Boats Organisation", "Bea Person", "New other Agent"}
+    assert any("Tool of other" in one for one in filtered)
+    assert not any("support" in one or "Acme" in one or "Bo de" in one for one in filtered)
+    assert operator.open("/settings/audit?org=unknown").status == 404
+    assert ",orgs/acme," not in operator.open("/settings/audit.csv?org=boats").text
+
+
 def test_the_audit_log_names_tokens_and_keys(operator: Browser, workspace_api: Api) -> None:
     streams = {name: Stream(name) for name in ("agents", "credentials")}
     workspace_api.post("/v3/tokens", {"token": {"name": HOSTILE, "expiresInSeconds": 86_400}})

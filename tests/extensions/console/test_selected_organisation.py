@@ -6,6 +6,7 @@ from http import HTTPStatus
 import pytest
 
 from chalicelib import clock
+from chalicelib.extensions.console import sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import state_body
@@ -176,7 +177,7 @@ def test_many_organisations_are_searched(two_customers: Browser, workspace_api: 
 
 
 def test_daily_pages_name_the_organisation_of_each_agent(two_customers: Browser, workspace_api: Api) -> None:
-    """They do so for operators who see several organisations, but not for clients or within one organisation."""
+    """They do so for operators who see several organisations, but not within one organisation."""
     both, own = ("Boat desk · Boats &amp; Co", "Support · Acme Travel"), "Support · Acme Travel"
     for path in ("/overview", "/convos", "/convos?tab=all", "/leads", "/analytics"):
         assert all(text in two_customers.open(path).text for text in both), path
@@ -186,6 +187,17 @@ def test_daily_pages_name_the_organisation_of_each_agent(two_customers: Browser,
     for path in ("/overview", "/convos", "/leads", "/analytics", "/convos/support/ann"):
         page = two_customers.open(path).text
         assert own not in page and "<dt>Organisation</dt>" not in page, path
+
+
+def test_clients_do_not_see_the_organisations_of_their_agents(
+    two_customers: Browser, signed_in: Browser, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": ["support", "boats"]})
+    sessions.clear_cache()
+    for path in ("/overview", "/convos", "/convos/boats/ben", "/leads", "/analytics"):
+        page = signed_in.open(path).text
+        assert "Boat desk" in page and "Boat desk · " not in page, path
+        assert "Boats &amp; Co" not in page and "<dt>Organisation</dt>" not in page, path
 
 
 def test_an_agent_of_many_organisations_names_two(two_customers: Browser, workspace_api: Api) -> None:
