@@ -1,6 +1,5 @@
 """The agent pages: the list and the agent form."""
 
-from collections.abc import Callable
 from typing import Any
 
 from chalice.app import Response
@@ -19,15 +18,10 @@ _facts = LazyModule("chalicelib.extensions.console.agent_facts")
 _PATH = "/v3/agents/{agent_id}"
 _PAGE_SIZE = 50
 # The orders of the operator's list, with the order of the API. The last one sorts the agents of a page.
-_WAITING = "waiting"
-_SORTS = {"changed": "newest", "title": "alphabetical", _WAITING: "newest"}
+_TITLE, _WAITING = "title", "waiting"
+_SORTS = {"changed": "newest", _TITLE: "alphabetical", _WAITING: "newest"}
 _MAX_PAGES = 10  # the maximum number of pages that a search in an organisation examines
 _SEARCHED = ("title", "description")  # as in the API's search
-# The orders of a page of an organisation's agents, which the API lists by id.
-_PAGE_ORDERS: dict[str | None, Callable[[Any], Any]] = {
-    "changed": lambda agent: -(template_filters.unix_seconds(agent.get("lastModified")) or 0),
-    "title": lambda agent: template_filters.agent_title(agent).casefold(),
-}
 # The maximum length of a language code as the name of an option, in characters.
 _MAX_CODE = 100
 _TOOL_TEXTS = ("name", "method", "serverUrl", "description")
@@ -84,7 +78,7 @@ def _list(session: Session, query: dict[str, str | None]) -> tuple[list[Any], Do
 def _search_organisation(org_id: str, query: dict[str, str | None]) -> tuple[list[Any], Document]:
     """Return the matches on an organisation's next page of agents that has any, and the query of the following page.
 
-    The API does not search one organisation, so this examines up to 10 pages of 50 agents.
+    The API does not search one organisation, so this examines up to 10 pages of 50 agents, and sorts only the page.
     """
     text, position = (query["q"] or "").strip().casefold(), {"cursor": query["cursor"]}
     for _ in range(_MAX_PAGES):
@@ -94,7 +88,16 @@ def _search_organisation(org_id: str, query: dict[str, str | None]) -> tuple[lis
         position = {"cursor": page["nextCursor"]} if "nextCursor" in page else {}
         if matches or not position:
             break
-    return sorted(matches, key=_PAGE_ORDERS.get(query["sort"], lambda _: 0)), position
+    matches.sort(key=_title if query["sort"] == _TITLE else _latest_change_first)
+    return matches, position
+
+
+def _title(agent: Document) -> str:
+    return template_filters.agent_title(agent).casefold()
+
+
+def _latest_change_first(agent: Document) -> int:
+    return -(template_filters.unix_seconds(agent.get("lastModified")) or 0)
 
 
 def _search(query: dict[str, str | None]) -> tuple[list[Any], Document]:

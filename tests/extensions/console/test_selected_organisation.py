@@ -10,6 +10,7 @@ from chalicelib.extensions.console import sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import state_body
+from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.stored_counts import count
 
@@ -100,10 +101,18 @@ def test_agents_of_the_selected_organisation_are_searched(two_customers: Browser
     }
     assert [*found.values()] == [{"boats", "ferry"}, {"ferry"}, {"ferry"}, set()]
     assert "No agents match" in two_customers.open("/agents?q=support").text
-    page = two_customers.open("/agents?sort=changed").text
-    assert re.findall(r'/agents/([\w-]+)">', page) == ["ferry", "boats"]
-    page = two_customers.open("/agents?sort=title").text
-    assert re.findall(r'/agents/([\w-]+)">', page) == ["boats", "ferry"]
+
+
+def test_agents_of_the_selected_organisation_are_sorted(
+    two_customers: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    for agent_id, title in (("quay", "B"), ("sail", "C"), ("tide", "A")):
+        pass_time(60)
+        workspace_api.post(f"/v2/agents/{agent_id}", {"title": title})
+    workspace_api.post("/v2/orgs/boats", {"name": "Boats & Co", "widgetIDs": ["quay", "sail", "tide"]})
+    select(two_customers, "boats")
+    for query, expected in (("", ["tide", "sail", "quay"]), ("?sort=title", ["tide", "quay", "sail"])):
+        assert re.findall(r'/agents/([\w-]+)">', two_customers.open(f"/agents{query}").text) == expected
 
 
 def test_a_search_reads_further_pages_until_it_finds_agents(two_customers: Browser, workspace_api: Api) -> None:
