@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
 from typing import Any, NamedTuple
 
-from chalicelib import clock, storage
+from chalicelib import storage
 from chalicelib.clients.store import ClientRow
 from chalicelib.conversations.tallies import TallyRow
-from chalicelib.extensions.console import inbox, organisation_list, overview
+from chalicelib.extensions.console import inbox, organisation_list, overview, periods
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
@@ -102,8 +101,7 @@ def _recent_numbers(workspace_id: str, lists: Sequence[Sequence[str]]) -> Iterat
 
     Deleted conversations are not counted. The number is None for the lists after the first 400 tallies.
     """
-    today = clock.to_datetime(clock.seconds()).date()
-    days = [today - timedelta(days=number) for number in range(DAYS)]
+    days = periods.recent_days(DAYS)
     months = sorted({f"{day:%Y-%m}" for day in days})
     counted, left = [], _MAX_TALLIES
     for agent_ids in lists:

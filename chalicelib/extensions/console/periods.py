@@ -205,6 +205,11 @@ def _parse(name: str, text: str | None) -> date | None:
     return day
 
 
+def recent_days(number: int) -> list[date]:
+    """Return the last UTC days, beginning with today."""
+    return [_today() - timedelta(days=days) for days in range(number)]
+
+
 def _today() -> date:
     return local_time(clock.seconds(), timezone.utc).date()
 

@@ -95,11 +95,11 @@ def test_agents_of_the_selected_organisation_are_searched(two_customers: Browser
         workspace_api.patch(f"/v3/agents/{agent_id}", {"agent": {"starred": True}})
     workspace_api.post("/v2/orgs/boats", {"name": "Boats & Co", "widgetIDs": ["boats", "ferry"]})
     select(two_customers, "boats")
-    found = {
+    listed = {
         query: set(re.findall(r'/agents/([\w-]+)">', two_customers.open(f"/agents{query}").text))
         for query in ("", "?q=FERRY", "?starred=true", "?q=boat&starred=true")
     }
-    assert [*found.values()] == [{"boats", "ferry"}, {"ferry"}, {"ferry"}, set()]
+    assert [*listed.values()] == [{"boats", "ferry"}, {"ferry"}, {"ferry"}, set()]
     assert "No agents match" in two_customers.open("/agents?q=support").text
 
 
@@ -137,8 +137,7 @@ def test_a_new_agent_is_for_the_selected_organisation(two_customers: Browser, wo
 
 def test_a_selection_ends_with_its_session(two_customers: Browser, workspace: NewWorkspace) -> None:
     select(two_customers, "boats")
-    cookie = two_customers.cookie.partition("; ")[2]
-    assert cookie.startswith("__Secure-cams-org=")
+    (cookie,) = re.findall("__Secure-cams-org=[^;]+", two_customers.cookie)
     later = two_customers.another()
     later.start_session(key=workspace.workspace_key)
     later.cookie += f"; {cookie}"

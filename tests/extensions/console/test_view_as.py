@@ -111,9 +111,9 @@ def test_only_operators_view(browser: Browser, workspace: NewWorkspace, workspac
 def test_a_forged_cookie_is_ignored(change: Callable[[str], str], operator: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/clients/eve", {"orgId": "acme", "name": "Eve"})
     view(operator)
-    own, _, cookie = operator.cookie.partition("; ")
-    name, _, value = cookie.partition("=")
-    operator.cookie = f"{own}; {name}={change(value)}"
+    own, _, value = operator.cookie.partition("__Secure-cams-view=")
+    value, _, others = value.partition(";")
+    operator.cookie = f"{own}__Secure-cams-view={change(value)};{others}"
     assert "You are viewing the console as" not in operator.open("/overview").text
 
 
