@@ -7,6 +7,7 @@ from chalice.app import Response
 from chalicelib import errors
 from chalicelib.clients import store as clients
 from chalicelib.credentials import store
+from chalicelib.credentials.store import NewCredential
 from chalicelib.extensions.console import (
     calls,
     change_notices,
@@ -32,7 +33,7 @@ from chalicelib.storage import Document
 _CLIENT = "/v2/clients/{client_id}"
 _FIELDS = (Field("name", TEXT), Field("preferredLanguage", TEXT), Field("timezone", TEXT))
 OTHERS = "others"
-"""The value of the field `session` that ends all listed sessions except this one."""
+"""The value of the field `session` that ends all sessions except this one."""
 _PASSWORD, _EMAIL = "dashboardPassword", "email"
 # The field for the current password, in the form that changes each member.
 _CURRENT = {_PASSWORD: "currentPassword", _EMAIL: "emailPassword"}
@@ -88,20 +89,35 @@ def sign_out_everywhere(session: Session) -> Response:
     """
     client_id, ended = _client_id(session), guard.form().get("session")
     if ended:
-        return _end(session, ended)
+        return _end_others(session) if ended == OTHERS else _end(session, ended)
     commit_now(lambda: sessions.stage_sign_out(clients.read(session.workspace_id, client_id)))
     sessions.clear_cache()
     return pages.redirect(f"/{session.workspace_id}", _cookie(session, "", 0))
 
 
 def _end(session: Session, session_id: str) -> Response:
-    """End one of the person's own listed sessions, or all except this one. Do nothing for any other id."""
+    """End one of the person's other listed sessions. Do nothing for any other id."""
     others = {one.row.credential_id: one.row for one in open_sessions.list_newest(session)}
-    others.pop(session.row.credential_id, None)
-    for row in others.values() if session_id == OTHERS else filter(None, [others.get(session_id)]):
-        store.revoke(row)
+    if session_id in others and session_id != session.row.credential_id:
+        store.revoke(others[session_id])
     sessions.clear_cache()
     return pages.saved(session.workspace_id, sessions.ACCOUNT, "session_ended")
+
+
+def _end_others(session: Session) -> Response:
+    """End all sessions of the person, also those that the page does not list. Start a new one for this browser."""
+    issued = commit_now(lambda: _stage_restart(session))
+    sessions.clear_cache()
+    cookie = _cookie(session, issued.token, session_store.LIFETIME)
+    return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=session_ended", cookie)
+
+
+def _stage_restart(session: Session) -> NewCredential:
+    client = clients.read(session.workspace_id, _client_id(session))
+    document = client.open()
+    rights.require_valid(session, client, document)
+    sessions.stage_sign_out(client)
+    return sessions.stage_new(session, client, document)
 
 
 def _notifications(client: Document, sent: dict[str, str]) -> Document:

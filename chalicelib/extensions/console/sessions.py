@@ -241,11 +241,16 @@ def restart(session: Session, password: str) -> NewCredential | None:
     document = row.open()
     if not _is_password(password, document):
         return None
+    with storage.unit_of_work():
+        return stage_new(session, row, document)
+
+
+def stage_new(session: Session, row: clients.ClientRow, document: Document) -> NewCredential:
+    """Stage a new session for the same browser. `document` is the person's record, in `row`."""
     sign_in_data, user_agent = session_store.sign_in_data(row, document), open_sessions.user_agent_of(session.row)
     issued = session_store.of_client(row.workspace, row.client_id, sign_in_data, user_agent)
-    with storage.unit_of_work():
-        workspaces.stage_active(row.workspace)
-        store.stage(issued)
+    workspaces.stage_active(row.workspace)
+    store.stage(issued)
     return issued
 
 

@@ -9,6 +9,7 @@ from chalicelib.extensions.console import open_sessions, session_store, sessions
 from chalicelib.extensions.console.session_store import MAX_ATTEMPTS
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
+from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import snapshot
@@ -177,6 +178,28 @@ def test_one_session_is_ended_and_the_others_stay(browser: Browser, workspace_ap
     ended = first.submit(page, "/account/sign-out", {"session": ids[1]})
     assert "Ended sessions stop working" in ended.text and len(_OTHER.findall(ended.text)) == 1
     assert [is_signed_in(one) for one in (first, second, third)] == [True, False, True]
+
+
+def test_sessions_that_are_not_listed_are_ended_too(browser: Browser, workspace_api: Api, pass_time: PassTime) -> None:
+    earliest = with_browser(browser, "unknown")
+    for _ in range(open_sessions.MAX_LISTED):
+        pass_time(session_store.WINDOW // 8)  # fewer sign-ins in a window than the limit
+        another(browser)
+    last = with_browser(browser, CHROME)
+    assert last.open("/account").text.count('name="session" value=') == open_sessions.MAX_LISTED
+    ended = last.submit(last.open("/account"), "/account/sign-out", {"session": "others"})
+    assert "Ended sessions stop working" in ended.text and "Chrome on Windows" in ended.text
+    assert [is_signed_in(one) for one in (last, earliest)] == [True, False]
+
+
+def test_an_ended_session_ends_no_others(browser: Browser, workspace_api: Api) -> None:
+    """A process may still accept the session for 30 seconds."""
+    stolen, owner = with_browser(browser, CHROME), with_browser(browser, SAFARI)
+    page, cached = stolen.open("/account"), dict(sessions._cache)
+    change_password(owner)
+    sessions._cache.update(cached)
+    assert stolen.submit(page, "/account/sign-out", {"session": "others"}).status == 403
+    assert is_signed_in(owner)
 
 
 def test_all_other_sessions_are_ended_at_once(browser: Browser, workspace_api: Api) -> None:
