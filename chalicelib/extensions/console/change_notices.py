@@ -10,6 +10,8 @@ from chalicelib.storage import Document, encryption
 
 PURPOSE = "former address"
 _MEMBERS = ("email", "dashboardPassword")
+BOTH = "both"
+"""The `member` of a notice about a new email and a new password."""
 _log = logging.getLogger(__name__)
 
 
@@ -22,8 +24,9 @@ def send(workspace_id: str, client_id: str, before: Document, change: Document) 
     address = before.get("email")
     if not (changed and address and mail_settings.are_complete()):
         return
+    member = changed[0] if len(changed) == 1 else BOTH
     try:
         sealed = b64encode(encryption.seal(workspace_id, PURPOSE, address.encode())).decode()
-        queue.send(workspace_id, [queue.SendChangeNotice(workspace_id, client_id, changed[0], clock.seconds(), sealed)])
+        queue.send(workspace_id, [queue.SendChangeNotice(workspace_id, client_id, member, clock.seconds(), sealed)])
     except errors.Unavailable:
         _log.exception("Cannot notify a person of a new email or password")

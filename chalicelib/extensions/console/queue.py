@@ -49,7 +49,7 @@ class SendResetLink(NamedTuple):
 
 
 class SendChangeNotice(NamedTuple):
-    """Requests an email about a client's new email or password, which `member` names.
+    """Requests an email about a client's new email or password, which `member` names, or `both`.
 
     `address` is the sealed address before the change, and `changed_at` the time in Unix seconds.
     """

@@ -115,9 +115,20 @@ class Mailing:
         return [one.destinations[0] for one in ses_backends["123456789012"]["eu-west-1"].sent_messages]
 
 
-def text_of(mail: EmailMessage, kind: str = "plain") -> str:
+def fail_next_mail(patch: pytest.MonkeyPatch) -> None:
+    """Let SES not accept the next email."""
+    send = mail.send
+
+    def fail(*_: object) -> None:
+        patch.setattr(mail, "send", send)
+        raise mail.NotSent
+
+    patch.setattr(mail, "send", fail)
+
+
+def text_of(received: EmailMessage, kind: str = "plain") -> str:
     """Return an email's plain text or HTML."""
-    part = mail.get_body((kind,))
+    part = received.get_body((kind,))
     assert part is not None
     return cast(str, part.get_content())
 

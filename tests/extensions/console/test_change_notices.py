@@ -2,18 +2,22 @@
 
 import logging
 import re
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from chalicelib import clock, errors, queues
-from chalicelib.extensions.console.notifications import allowance, mail
+from chalicelib.extensions.console import change_notices
+from chalicelib.extensions.console.notifications import allowance
+from chalicelib.storage import encryption
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
-from tests.extensions.console.mailing import BO, Mailing, text_of
+from tests.extensions.console.mailing import BO, Mailing, fail_next_mail, text_of
 from tests.extensions.console.test_forgotten_password import NEW, links, request_link, set_password
 from tests.extensions.console.test_notification_content import HOSTILE, LINK, LINKS
 
@@ -79,7 +83,10 @@ def test_the_changes_of_an_administrator_are_reported(operator: Browser, mailing
     assert "Saved." in save_person(operator, name="Bo V.").text
     assert subjects(mailing) == []
     assert "Saved." in save_person(operator, dashboardPassword=NEW, email=NEW_EMAIL).text
-    assert subjects(mailing) == [(BO, "The email of your account at Acme Travel was changed")]
+    assert subjects(mailing) == [(BO, "Your email and password for Acme Travel were changed")]
+    text = text_of(mailing.mails[0])
+    assert "another email address and another password" in text and "https://" not in text
+    assert not any(secret in text for secret in (PASSWORD, NEW, NEW_EMAIL))
 
 
 def test_a_person_who_never_had_a_password_gets_no_mail(
@@ -127,28 +134,33 @@ def test_a_mail_that_ses_does_not_accept_is_sent_later(
     signed_in: Browser, mailing: Mailing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(allowance, "MAX_LINKS", 1)
-    send = mail.send
-
-    def fail(*_: object) -> None:
-        monkeypatch.setattr(mail, "send", send)
-        raise mail.NotSent
-
-    monkeypatch.setattr(mail, "send", fail)
+    fail_next_mail(monkeypatch)
     change_password(signed_in)
     mailing.run(900)
     assert (len(mailing.mails), mailing.failures) == (1, 1)
 
 
-def test_an_unavailable_queue_does_not_hide_that_the_password_was_saved(
-    signed_in: Browser, mailing: Mailing, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("module", "name"), [(queues, "send"), (encryption, "seal")])
+def test_a_failing_notice_does_not_hide_that_the_password_was_saved(
+    module: ModuleType,
+    name: str,
+    signed_in: Browser,
+    mailing: Mailing,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def fail(*_: object) -> None:
+    real = getattr(module, name)
+
+    def fail(*arguments: Any) -> Any:
+        if module is encryption and change_notices.PURPOSE not in arguments:
+            return real(*arguments)
         raise errors.Unavailable
 
-    monkeypatch.setattr(queues, "send", fail)
+    monkeypatch.setattr(module, name, fail)
     with caplog.at_level(logging.ERROR):
         assert "Your password has been changed." in change_password(signed_in).text
     assert "Cannot notify a person" in caplog.text and not any(one in caplog.text for one in (PASSWORD, NEW, BO))
+    assert signed_in.another().sign_in(BO, NEW).status == 200 and subjects(mailing) == []
 
 
 def test_hostile_names_stay_text(signed_in: Browser, mailing: Mailing, workspace_api: Api) -> None:

@@ -7,14 +7,14 @@ import pytest
 
 from chalicelib import clock, storage
 from chalicelib.extensions.console import one_time_links, session_store
-from chalicelib.extensions.console.notifications import allowance, mail
+from chalicelib.extensions.console.notifications import allowance
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.extensions.console.browser import FORM, Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD
-from tests.extensions.console.mailing import Mailing, text_of
+from tests.extensions.console.mailing import Mailing, fail_next_mail, text_of
 from tests.extensions.console.test_notification_content import HOSTILE, LINK, LINKS
 
 NEW = "/settings/orgs/acme/new-client"
@@ -192,13 +192,7 @@ def test_a_removed_person_or_a_suspended_workspace_gets_no_mail(
 def test_a_mail_that_ses_does_not_accept_is_sent_later(
     operator: Browser, mailing: Mailing, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    send = mail.send
-
-    def fail(*_: object) -> None:
-        monkeypatch.setattr(mail, "send", send)
-        raise mail.NotSent
-
-    monkeypatch.setattr(mail, "send", fail)
+    fail_next_mail(monkeypatch)
     invite(operator)
     mailing.run(900)
     assert (len(mailing.mails), mailing.failures) == (1, 1)

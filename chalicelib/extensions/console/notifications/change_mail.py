@@ -11,7 +11,7 @@ from chalicelib.extensions.console.queue import SendChangeNotice
 from chalicelib.extensions.console.template_filters import moment
 from chalicelib.storage import Document, encryption
 
-_EMAIL = "email"
+_EMAIL, _PASSWORD = "email", "dashboardPassword"
 _log = logging.getLogger(__name__)
 
 
@@ -49,10 +49,11 @@ def _compose(message: SendChangeNotice, client: Document) -> bytes:
     t = rendering.texts(language, rendering.zone_of(*records))
     place, name = mail.plain(records[1].get("name")) or t("console"), f"change.{message.member}"
     subject = t(f"{name}.subject", place=place)
-    why, hint = t(f"{name}.why", time=moment(message.changed_at, t)), t(f"{name}.hint")
     # The old address cannot request a new password.
-    home = f"{mail_settings.console_url()}/{quote(message.workspace_id)}"
-    link = "" if message.member == _EMAIL else f"{home}/forgot-password"
+    has_link = message.member == _PASSWORD
+    why = t(f"{name}.why", time=moment(message.changed_at, t))
+    hint = t(f"change.{_PASSWORD if has_link else _EMAIL}.hint")
+    link = f"{mail_settings.console_url()}/{quote(message.workspace_id)}/forgot-password" if has_link else ""
     letter = mail.new_message(subject, client)
     letter.set_content("\n\n".join(filter(None, [subject, why, hint, link])) + "\n")
     context = {"language": language, "subject": subject, "why": why, "link": link, "action": t("forgot_password")}
