@@ -233,13 +233,12 @@ def _change(page: ToolPage, values: dict[str, Any], sent: dict[str, str]) -> Doc
     """Return the API request body that makes the changes. Hidden members of a parameter keep their values."""
     change = {**fields.change(page.members.fields, page.tool, values), **_secret(sent, _SECRET, _NO_SECRET)}
     stored = page.tool.get("fields") or []
-    if not page.has_parameters:
-        tool_rules.require(change, stored)
-        return change
     by_id = {field.get("id"): field for field in stored}
     entries = [_merged(by_id.get(row["id"] or None, {}), row) for row in _rows(page, sent)]
-    tool_rules.require(change, entries)
-    return {**change, "fields": entries} if entries != stored else change
+    if page.has_parameters and entries != stored:
+        change["fields"] = entries
+    tool_rules.require(page.tool, change)
+    return change
 
 
 def _merged(field: Document, row: dict[str, str]) -> Document:

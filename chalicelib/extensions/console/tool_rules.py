@@ -1,7 +1,7 @@
 """The rules for a tool's request. The console checks them, because the API stores any text as a method or URL."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from chalicelib import errors
 from chalicelib.http.lazy_module import LazyModule
@@ -13,11 +13,12 @@ _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 _MAX_NAME = 100  # characters of a name in a rule
 
 
-def require(change: Document, parameters: Sequence[Document]) -> None:
-    """Raise Invalid if a changed method or URL breaks a rule. `parameters` are the tool's after the change."""
+def require(tool: Document, change: Document) -> None:
+    """Raise Invalid if a change makes a tool break a rule. A tool that the API stored may break rules already."""
+    after = {**tool, **change}
     issues: list[errors.MemberIssue] = [
         *_issues("method", _rule_of_method(change.get("method"))),
-        *_issues("serverUrl", _rule_of_url(change.get("serverUrl"), parameters)),
+        *_issues("serverUrl", _rule_of_url(change.get("serverUrl")) or _rule_of_names(tool, after)),
     ]
     if issues:
         raise errors.Invalid("", issues)
@@ -32,13 +33,26 @@ def _rule_of_method(method: str | None) -> str | None:
     return None if method is None or method in METHODS else f"must be one of {', '.join(METHODS)}"
 
 
-def _rule_of_url(url: str | None, parameters: Sequence[Document]) -> str | None:
-    """Return the rule that a URL breaks, or None. Arguments of parameters in the path replace names in braces."""
-    if not url:
+def _rule_of_url(url: str | None) -> str | None:
+    rule: str | None = _sender.check_url(_PLACEHOLDER.sub("x", url)) if url else None
+    return rule
+
+
+def _rule_of_names(before: Document, after: Document) -> str | None:
+    """Return the rule that the names in braces in a URL break, or None. Each needs a parameter in the path.
+
+    Check them after a change of the URL or of the parameters in the path.
+    """
+    names, known = _names(after)
+    if (names, known) == _names(before):
         return None
-    rule: str | None = _sender.check_url(_PLACEHOLDER.sub("x", url))
-    if rule is not None:
-        return rule
-    known = {parameter.get("key") for parameter in parameters if parameter.get("in") == "path"}
-    unknown = next((name for name in _PLACEHOLDER.findall(url) if name not in known), None)
+    unknown = next((name for name in names if name not in known), None)
     return unknown and f"needs a parameter with the place Path and the name {unknown[:_MAX_NAME]}"
+
+
+def _names(tool: Document) -> tuple[list[str], set[str]]:
+    """Return the names in braces in a tool's URL, and the names of its parameters in the path."""
+    fields = tool.get("fields") or ()
+    return _PLACEHOLDER.findall(tool.get("serverUrl") or ""), {
+        one.get("key") for one in fields if one.get("in") == "path"
+    }

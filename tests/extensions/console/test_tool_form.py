@@ -100,10 +100,24 @@ def test_a_wrong_method_or_url_is_explained_at_its_field(
     assert items() == before
 
 
+@pytest.mark.parametrize("changed", [{"fields.0.key": "order"}, {"fields.0.in": "query"}, {"fields.0.key": ""}])
+def test_a_parameter_that_the_url_needs_is_not_lost(
+    changed: dict[str, str], operator: Browser, tool_id: str, workspace_api: Api
+) -> None:
+    path, before = f"/agents/support/tools/{tool_id}/settings", items()
+    refused = operator.post(path, {**controls(operator.open(path)), **changed})
+    assert (refused.status, items() == before) == (400, True)
+    rule = refused.text.partition('id="wrong-serverUrl">')[2].partition("</p>")[0]
+    assert "the place Path and the name number" in html.unescape(rule)
+    renamed = {"fields.0.key": "order", "serverUrl": "https://a.test/{order}"}
+    assert "The tool has been saved." in operator.post(path, {**controls(operator.open(path)), **renamed}).text
+
+
 def test_a_stored_url_that_breaks_a_rule_stays(operator: Browser, tool_id: str, workspace_api: Api) -> None:
     workspace_api.patch(f"/v3/tools/{tool_id}", {"tool": {"serverUrl": "shop/{order}", "method": "LOOK"}})
     path = f"/agents/support/tools/{tool_id}/settings"
-    assert "The tool has been saved." in operator.post(path, {**controls(operator.open(path)), "name": "New"}).text
+    for changed in ({"name": "New"}, {"fields.0.description": "Its number"}):
+        assert "The tool has been saved." in operator.post(path, {**controls(operator.open(path)), **changed}).text
     tool = workspace_api.get(f"/v3/tools/{tool_id}").data
     assert (tool["name"], tool["serverUrl"], tool["method"]) == ("New", "shop/{order}", "LOOK")
 
@@ -131,7 +145,13 @@ def test_an_unchanged_form_changes_nothing(operator: Browser, tool_id: str) -> N
 def test_changed_parameters_keep_their_hidden_members(operator: Browser, tool_id: str, workspace_api: Api) -> None:
     path = f"/agents/support/tools/{tool_id}/settings"
     before = workspace_api.get(f"/v3/tools/{tool_id}").data
-    changed = {"method": "POST", "fields.0.key": "", "fields.1.key": "X-Token", "fields.2.key": "lang"}
+    changed = {
+        "method": "POST",
+        "serverUrl": "https://a.test/",
+        "fields.0.key": "",
+        "fields.1.key": "X-Token",
+        "fields.2.key": "lang",
+    }
     page = operator.open(path)
     assert "The tool has been saved." in operator.post(path, {**controls(page), **changed}).text
     after = workspace_api.get(f"/v3/tools/{tool_id}").data
@@ -224,7 +244,7 @@ def test_a_parameter_has_a_type_and_is_removed_without_saving(
     left = controls(page)
     assert (left["fields.0.key"], left["fields.0.type"], left["fields.1.key"]) == ("X-Key", "number", "")
     assert "fields.2.key" not in left and items() == before
-    operator.post(path, left)
+    operator.post(path, {**left, "serverUrl": "https://a.test/"})
     (field,) = workspace_api.get(f"/v3/tools/{tool_id}").data["fields"]
     assert (field["key"], field["type"], field["value"]) == ("X-Key", "number", CANARY)
 
