@@ -161,13 +161,14 @@ def _people(session: Session, org_id: str, query: Document) -> tuple[list[Docume
     """Return a page of an organisation's people, without secrets, and the next page's cursor.
 
     `has_password` is whether the person has a password, `may_invite` whether the session's person may send them a link
-    to set one, and `invited_at` when the newest link that has not expired was sent, or None.
+    to set one, and `invited_at` when the newest valid link was sent, or None.
     """
     with auth.acting_as(session.caller()._replace(scopes=None)):  # otherwise, the response omits passwords
         page = calls.get("/v3/orgs/{org_id}/clients", query, org_id=org_id)
     people = [_listed(session, client) for client in page["data"]]
-    is_any_invited = any(person["may_invite"] for person in people)
-    links = one_time_links.newest_by_client(session.workspace_id) if is_any_invited else {}
+    links = one_time_links.valid_by_client(
+        session.workspace_id, [person["ID"] for person in people if person["may_invite"]]
+    )
     invited = {client_id: int(link.sent_at) for client_id, link in links.items()}
     return [{**person, "invited_at": invited.get(person["ID"])} for person in people], page.get("nextCursor")
 

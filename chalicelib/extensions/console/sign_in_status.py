@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from chalicelib.clients import store as clients
 from chalicelib.credentials import store, tokens
 from chalicelib.extensions.console import one_time_links
 from chalicelib.extensions.console.one_time_links import LinkRow
@@ -20,6 +19,4 @@ def read(workspace_id: str, client_id: str, has_password: bool) -> SignInStatus:
     if has_password:
         rows = store.list_active(workspace_id, tokens.SESSION, client_id, newest=1)
         return SignInStatus(None, int(rows[0].created_at) if rows else None)
-    link = one_time_links.newest_by_client(workspace_id).get(client_id)
-    row = clients.find(workspace_id, client_id) if link else None
-    return SignInStatus(link if link and row and one_time_links.is_valid_for(link, row) else None, None)
+    return SignInStatus(one_time_links.valid_by_client(workspace_id, [client_id]).get(client_id), None)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.extensions.console import session_store, sessions
+from chalicelib.extensions.console import one_time_links, session_store, sessions
 from chalicelib.extensions.console.notifications import allowance, mail
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
@@ -92,6 +92,14 @@ def test_a_link_ends_when_the_client_changes(change: Any, browser: Browser, link
     before = snapshot()
     assert [browser.open(link).status, set_password(browser, link).status] == [404, 404]
     assert snapshot() == before
+
+
+def test_a_dead_link_says_how_long_links_work_and_what_invited_people_do(browser: Browser, mailing: Mailing) -> None:
+    page = browser.open("/password/used").text
+    assert "an invitation within seven days, and a link for a forgotten password within one hour" in page
+    assert [*one_time_links.LIFETIMES.values()] == [7 * 86_400, 3_600]
+    parts = ["Were you invited?", "Ask the person who invited you", "Forgot your password?", ">Ask for a new link</a>"]
+    assert [*map(page.index, parts)] == sorted(map(page.index, parts))
 
 
 def test_a_person_gets_one_link_in_five_minutes(browser: Browser, link: str, mailing: Mailing) -> None:
