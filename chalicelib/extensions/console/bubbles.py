@@ -29,7 +29,8 @@ class Bubble(NamedTuple):
     """A message on a page. `item` contains an item in an unknown format as JSON. A truncated message has a `digest`.
 
     `mark` identifies the message in the page. It is empty if the message has no id. `mid` is the id, or empty if the id
-    cannot be part of an address. `author` marks the client who sent the message in the console.
+    cannot be part of an address. `author` marks the client who sent the message in the console. `editor` is the name of
+    the person who changed the message in the console at the Unix time `edited_at`.
     """
 
     mark: str
@@ -38,6 +39,8 @@ class Bubble(NamedTuple):
     is_human: bool
     person: str
     author: str
+    editor: str
+    edited_at: int | None
     kind: str
     time: int | None
     title: str
@@ -113,7 +116,8 @@ def _bubble(message: Document) -> Bubble:
         is_truncated = is_truncated or len(text) > max_characters
         return template_filters.truncate(text, max_characters)
 
-    person, author = (item.get("sender"), item.get("author")) if isinstance(item, dict) else (None, None)
+    members = item if isinstance(item, dict) else {}
+    person, author, editor = (members.get(name) for name in ("sender", "author", "editedBy"))
     image, link = (card[name] if len(card[name]) <= _MAX_LINK else "" for name in ("image", "link"))
     title, text = fit(card["title"], _MAX_NAME), fit(template_filters.text_of(item) or card["text"], _MAX_TEXT)
     choices = [fit(choice, _MAX_NAME) for choice in card["choices"][:_MAX_CHOICES]]
@@ -131,6 +135,8 @@ def _bubble(message: Document) -> Bubble:
         is_human=message.get("from") == "human",
         person=template_filters.truncate(str(person), _MAX_NAME) if person else "",
         author=str(author or ""),
+        editor=template_filters.truncate(str(editor), _MAX_NAME) if editor else "",
+        edited_at=template_filters.unix_seconds(members.get("editedAt")),
         kind=template_filters.truncate(str(message.get("type") or "–"), _MAX_NAME),
         time=template_filters.unix_seconds(message.get("ts")),
         title=title,

@@ -68,6 +68,11 @@ def may_change(session: Session, message: Bubble) -> bool:
     return session.is_admin or (not message.is_human and message.author == own)
 
 
+def edit_mark(session: Session) -> Document:
+    """Return the members of a message's item that name the person who changed its text, and the Unix time."""
+    return {"editedBy": _signature(session), "editedAt": clock.seconds()}
+
+
 def _signature(session: Session) -> str:
     """Return the sender's name for a reply. The name is never the email, because the person signs in with it."""
     return (

@@ -10,7 +10,7 @@ from chalicelib import errors
 from chalicelib.conversations import transcript
 from chalicelib.extensions.console import bubbles, calls, conversations, guard, pages
 from chalicelib.extensions.console.calls import commit_now
-from chalicelib.extensions.console.conversation_actions import may_change, submitted_text
+from chalicelib.extensions.console.conversation_actions import edit_mark, may_change, submitted_text
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name
@@ -46,14 +46,17 @@ def delete_message(session: Session, **values: str) -> Response:
 
 
 def _save(session: Session, sent: dict[str, str], values: dict[str, str]) -> None:
-    """Stage the message with the form's text. Raise PreconditionFailed if the form was opened with another text."""
+    """Stage the message with the form's text and the person's name.
+
+    Raise PreconditionFailed if the form was opened with another text.
+    """
     (message, tag, _), text = _read(session, values), submitted_text(session, sent)
     old = bubbles.editable_text(message.get("item"))
     if text == old:  # the form has been submitted twice
         return
     if sent.get("shown") != _digest(old):
         raise guard.form_error(session, "text.changed", errors.PreconditionFailed)
-    item = bubbles.replace_text(message.get("item"), old, text)
+    item = {**bubbles.replace_text(message.get("item"), old, text), **edit_mark(session)}
     calls.send("PATCH", _MESSAGE, {"message": {"item": item}}, tag, **values)
 
 

@@ -126,6 +126,8 @@ def test_a_reply_takes_the_conversation_over(signed_in: Browser, workspace: NewW
 
     operator = Browser(workspace.workspace_id)
     operator.start_session(key=workspace.workspace_key)
+    assert "takes over and assigns the chat to you" in signed_in.open(CONVO).text
+    assert "takes over: the AI stops" in operator.open(CONVO).text
     reply(operator, operator.open(CONVO), "One moment")
     assert voice() == ("human-chatting", None)
     reply(signed_in, signed_in.open(CONVO), "I am looking at it")
@@ -264,6 +266,14 @@ def test_tags_of_another_person_are_not_replaced_unseen(signed_in: Browser, work
     assert read_tags() == ["by", "the other"]
     assert signed_in.submit(refused, CONVO, {"action": "tag", "tags": "mine"}).status == 200
     assert read_tags() == ["mine"]
+
+
+def test_the_newest_private_notes_are_beside_the_transcript(signed_in: Browser) -> None:
+    for text in ("First", "Second", "<b>Third</b>"):
+        signed_in.submit(signed_in.open(CONVO), CONVO, {"action": "add_note", "note": text})
+    for path in (CONVO, f"{CONVO}/live"):
+        (notes,) = re.findall(r'<ul class="remarks">(.*?)</ul>', signed_in.open(path).text)
+        assert re.findall("<li>(.*?) <small><bdi>", notes) == ["Second", "&lt;b&gt;Third&lt;/b&gt;"]
 
 
 def test_private_notes_of_another_person_are_not_replaced_unseen(signed_in: Browser, workspace_api: Api) -> None:

@@ -73,10 +73,34 @@ def test_a_change_replaces_the_text_and_nothing_else(bo: Browser, workspace_api:
     form = bo.open(f"{PAGE}/messages/own")
     page = bo.submit(form, "/own", {"text": f" {HOSTILE} "})
     assert "The message has been changed." in page.text and "<img" not in page.text
-    members = {name: text for name, text in items(workspace_api)["own"].items() if name != "author"}
-    assert members == {"payload": {"message": HOSTILE}, "text": HOSTILE, "sender": "Bo de Vries"}
+    members = {name: text for name, text in items(workspace_api)["own"].items() if name not in ("author", "editedAt")}
+    mark = {"editedBy": "Bo de Vries"}
+    assert members == {"payload": {"message": HOSTILE}, "text": HOSTILE, "sender": "Bo de Vries", **mark}
     assert "Write a message first." in bo.submit(bo.open(f"{PAGE}/messages/own"), "/own", {"text": " "}).text
     assert items(workspace_api)["own"]["text"] == HOSTILE
+
+
+def test_a_changed_message_keeps_the_mark_of_the_person_who_changed_it(bo: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"name": HOSTILE})
+    page = administrator(bo, workspace_api).open(PAGE)
+    assert "Edited by" not in page.text
+    assert re.findall(r'/messages/([a-z]+)" title="Correct or delete"', page.text) == ["visitor"]
+    form = bo.open(f"{PAGE}/messages/visitor")
+    assert "<h1>Correct the visitor&#39;s message</h1>" in form.text and "shows who edited it" in form.text
+    page = bo.submit(form, "/visitor", {"text": "Help me"})
+    assert [text_of(mark) for mark in marks(page)] == [f"Edited by {HOSTILE}"] and "<img" not in page.text
+    assert "<h1>Change message</h1>" in bo.open(f"{PAGE}/messages/ai").text
+    unknown = {"mid": "other", "from": "bot", "item": {"text": "Hi", "editedBy": ["x"], "editedAt": "yesterday"}}
+    workspace_api.post("/agents/support/interact/ann/messages", {"messages": [unknown]})
+    assert len(marks(bo.open(PAGE))) == 1
+
+
+def marks(page: Answer) -> list[str]:
+    return re.findall(r'<p class="edited"><time datetime="[^"]+" title="[^"]+">(.*?)</time></p>', page.text)
+
+
+def text_of(part: str) -> str:
+    return html.unescape(part)
 
 
 def test_a_change_does_not_overwrite_another(bo: Browser, workspace_api: Api) -> None:
@@ -147,7 +171,8 @@ def test_a_form_is_shown_for_a_text_that_it_can_replace(
     assert "/other/delete" in form.text
     if changed:
         bo.submit(form, "/other", {"text": "New"})
-        assert items(workspace_api)["other"] == changed
+        mark = {name: items(workspace_api)["other"][name] for name in ("editedBy", "editedAt")}
+        assert items(workspace_api)["other"] == {**changed, **mark}
 
 
 @pytest.mark.parametrize("mid", ["a/b c", ".", ".."])

@@ -175,13 +175,22 @@ def test_a_person_changes_and_deletes_a_reply(person: Person) -> None:
     person.open("/convos/support/ann")
     person.reply("A tpyo")
     person.open("/convos/support/ann")
-    person.leave(person.find(".edit"))
+    open_change(person)
     person.fill("text", "A typo")
     person.press("Save")
     person.sees("The message has been changed.")
     assert person.find(".turn.person .said").text == "A typo"
-    person.leave(person.find(".edit"))
+    open_change(person)
     person.find("main summary").click()
     person.press("Delete this message")
     person.sees("The message has been deleted.")
     assert "A typo" not in person.text()
+
+
+def open_change(person: Person) -> None:
+    """Open the page of the newest reply with the link that appears when the reply is tapped."""
+    opacity = "return getComputedStyle(document.querySelector('.turn.person .edit')).opacity"
+    assert person.driver.execute_script(opacity) == "0"
+    person.find(".turn.person .said").click()
+    assert person.driver.execute_script(opacity) == "1"
+    person.leave(person.find(".turn.person .edit"))
