@@ -7,7 +7,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, guard, pages, private_notes, visitor_context
+from chalicelib.extensions.console import calls, erasures, guard, pages, private_notes, same_person, visitor_context
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -47,5 +47,6 @@ def _require_administrator(session: Session) -> None:
 
 def _page(session: Session, agent_id: str, convo_id: str, meta: Any, leads: Any = ()) -> Response:
     undated, dated = private_notes.split((meta or {}).get("notes") or "")
-    values = {"meta": meta, "leads": leads, "undated_notes": undated, "dated_notes": dated}
+    erasure = erasures.address_of(session, same_person.visitor_of(meta) if meta else {})
+    values = {"meta": meta, "leads": leads, "erasure": erasure, "undated_notes": undated, "dated_notes": dated}
     return guard.page(session, "conversation_deletion.html", "/convos", agent_id=agent_id, convo_id=convo_id, **values)

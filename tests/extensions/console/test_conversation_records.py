@@ -42,6 +42,7 @@ def test_a_deletion_shows_a_question_and_a_confirmation(bo: Browser, workspace_a
     assert all(
         text in page.text for text in ("<p>Undated &lt;b&gt;</p>", "<p>Call &lt;i&gt; <", "<bdi>Noor Visser</bdi>")
     )
+    assert (f'href="{bo.home}{PAGE}/export" download>' in page.text) == has("transcripts")
     assert "permanently" in page.text and "<img" not in page.text
     assert "<dd>150</dd>" in page.text and "<dd>Hello 149</dd>" in page.text
     for _ in range(2):

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from chalicelib.extensions import has
 from tests.api import Answer, Api
 from tests.capacity import metered
 from tests.extensions.console.browser import Browser
@@ -45,6 +46,15 @@ def test_a_page_lists_earlier_conversations_and_leads(signed_in: Browser, worksp
     assert listed(page, "convos") == ["by-id", "by-mail"] and listed(page, "leads") == leads[::-1]
     assert "From by-mail" in page.text and "Ended" in page.text and "<img" not in page.text
     assert all(signed_in.open(f"/leads/support/{one}").status == 200 for one in leads)
+
+
+def test_the_page_that_deletes_a_conversation_names_its_leads(operator: Browser, workspace_api: Api) -> None:
+    converse(workspace_api, "now", userID="u1")
+    assert "delete a lead" not in operator.open(f"{PAGE}/delete").text
+    lead = add_lead(workspace_api, name=HOSTILE, convoId="now")
+    page = operator.open(f"{PAGE}/delete").text
+    assert f'/leads/support/{lead}">' in page and "To delete a lead as well, open its page." in page
+    assert ("/settings/erasures?userID=u1" in page) == has("erasures") and "<img" not in page
 
 
 def test_a_list_has_at_most_five_entries(signed_in: Browser, workspace_api: Api) -> None:
