@@ -163,7 +163,8 @@ def _search_messages(
         if message and others.match(entry.row, entry.record):
             text = new_messages.text_of(message.get("item"))  # the list shows the part with the match
             preview = {**new_messages.preview({"messages": message}), "lastMessage": text}
-            entry = _ExaminedConversation(entry.row, {**entry.record, **preview, "isMatch": True}, True)
+            newest = {"newestFrom": entry.record.get("lastMessageFrom")}
+            entry = _ExaminedConversation(entry.row, {**entry.record, **preview, **newest}, True)
         reached.append(entry)
     return reached, following
 

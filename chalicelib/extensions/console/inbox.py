@@ -8,6 +8,7 @@ from chalicelib import clock, storage
 from chalicelib.conversations import listing, store
 from chalicelib.conversations.filters import Filters
 from chalicelib.conversations.rows import ConversationRow
+from chalicelib.extensions.console import previews
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import unix_seconds
 from chalicelib.extensions.console.trial_marks import is_trial
@@ -42,7 +43,7 @@ class Inbox(NamedTuple):
 def read(session: Session, conditions: Filters = ANY, agent_id: str | None = None) -> Inbox:
     """Return the visible agents' inbox. The conditions and the agent limit the lists, but not the counts.
 
-    Among the person's own conversations, those that wait come first.
+    Among the person's own conversations, those that wait come first, then those that are unanswered.
 
     This costs one request per 100 inbox entries, up to 1,000 entries.
     """
@@ -55,7 +56,7 @@ def read(session: Session, conditions: Filters = ANY, agent_id: str | None = Non
                 counts[tab] += 1
                 if agent_id in (None, record["agentId"]) and conditions.match(row, record):
                     conversations[tab].append(record)
-    conversations["mine"].sort(key=lambda record: record.get("state") != WAITING)
+    conversations["mine"].sort(key=lambda record: (record.get("state") != WAITING, not previews.needs_answer(record)))
     return Inbox(conversations, {tab: count_text(count, has_more) for tab, count in counts.items()}, has_more)
 
 

@@ -250,11 +250,81 @@ def test_a_row_is_unanswered_until_a_person_writes_or_the_conversation_ends(
     workspace_api.post(
         "/v3/agents/sales/convos/Ann/messages", {"messages": [{"from": "human", "item": {"text": "Hi"}}]}
     )
+    found = signed_in.open("/convos?tab=all&q=wait")
+    assert (names_in(found), found.text.count("Unanswered")) == (["Ann"], 1)
     reply = {"from": "bot", "item": {"text": "Hello", "sender": "Bo de Vries"}}
     workspace_api.post("/v3/agents/sales/convos/Bea/messages", {"messages": [reply]})
     assert unanswered() == ["Ann"]
     workspace_api.patch("/v3/agents/sales/convos/Ann", {"conversation": {"state": "ended_chat"}})
     assert unanswered() == []
+
+
+def headings(page: Answer) -> list[str]:
+    return [re.sub("<[^>]*>", "", text) for text in re.findall(r'<li class="heading">(.*?)</li>', page.text)]
+
+
+def test_the_tab_mine_begins_with_what_waits_for_an_answer(signed_in: Browser, workspace_api: Api) -> None:
+    for name, state in (("Ann", "human-chatting"), ("Bea", "human-chatting"), ("Cor", "requested_chat")):
+        converse(workspace_api, "sales", name, state, "bo")
+    reply = {"messages": [{"from": "bot", "item": {"text": "Hello", "sender": "Bo de Vries"}}]}
+    workspace_api.post("/v3/agents/sales/convos/Ann/messages", reply)
+    page = signed_in.open("/convos?tab=mine")
+    assert names_in(page) == ["Cor", "Bea", "Ann"] and headings(page) == ["Waiting for your answer", "Answered"]
+    assert page.text.index(">Bea<") < page.text.index(">Answered<") < page.text.index(">Ann<")
+    assert headings(signed_in.open("/convos")) == []
+
+
+def test_the_tab_all_has_a_heading_for_each_day(signed_in: Browser, workspace_api: Api, pass_time: PassTime) -> None:
+    for name, seconds in (("Ann", 0), ("Bea", 60), ("Cor", 2 * 24 * 60 * 60)):
+        pass_time(seconds)
+        converse(workspace_api, "sales", name, "ended_chat")
+    signed_in.start_session(email="bo@acme.test", password=PASSWORD)
+    page = signed_in.open("/convos?tab=all")
+    assert len(headings(page)) == len({*headings(page)}) == 2
+    assert page.text.count('<li class="heading"><time datetime="') == 2 and page.text.count('data-as="time"') == 3
+    assert page.text.index(">Cor<") < page.text.rindex('class="heading"') < page.text.index(">Bea<")
+
+
+@pytest.mark.parametrize(
+    ("members", "place"),
+    [
+        ({"capturedVariables": {"country": "nl"}}, ("Netherlands", "NL")),
+        ({"labels": {"countryCode": "BE"}, "capturedVariables": {"language": "fr-BE"}}, ("French", "FR")),
+        ({"capturedVariables": {"country": "<b>", "language": ["fr"]}}, None),
+        ({"capturedVariables": None}, None),
+    ],
+)
+def test_a_row_shows_the_language_or_country_of_the_visitor(
+    signed_in: Browser, workspace_api: Api, members: dict[str, object], place: tuple[str, str] | None
+) -> None:
+    converse(workspace_api, "sales", "Ann", "requested_chat")
+    assert workspace_api.patch("/v3/agents/sales/convos/Ann", {"conversation": members}).status == 200
+    page = signed_in.open("/convos").text
+    assert re.findall(r'<span class="locale" title="([^"]*)">([^<]*)<', page) == ([place] if place else [])
+
+
+def test_the_longest_wait_is_one_click_away(signed_in: Browser, workspace_api: Api, pass_time: PassTime) -> None:
+    for name in ("Ann", "Bea"):
+        converse(workspace_api, "sales", name, "requested_chat")
+        pass_time(60)
+    link = '<a class="button small next" href="{}/convos/sales/Ann{}" title="Ann">Answer the longest wait</a>'
+    assert link.format(signed_in.home, "") in signed_in.open("/convos").text
+    query = "?tab=waiting&amp;sort=newest"
+    assert link.format(signed_in.home, query) in signed_in.open("/convos?tab=waiting&sort=newest").text
+    for path in ("/convos?tab=all", "/convos?tab=mine", "/convos?tab=waiting&tag=refund"):
+        assert "Answer the longest wait" not in signed_in.open(path).text
+
+
+def test_a_list_without_agents_keeps_its_tabs_and_offers_one_action(
+    signed_in: Browser, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": []})
+    signed_in.start_session(email="bo@acme.test", password=PASSWORD)
+    for tab in ("waiting", "mine", "all"):
+        page = signed_in.open(f"/convos?tab={tab}")
+        assert f'?tab={tab}" aria-current="true"' in page.text and page.text.count("?tab=") == 3
+        assert "<h2>No conversations yet</h2>" in page.text and "An administrator adds them" in page.text
+        assert 'class="button' not in page.text and 'class="filters"' not in page.text
 
 
 def test_a_row_that_was_stored_without_an_author_names_none(
