@@ -30,7 +30,8 @@ class Bubble(NamedTuple):
 
     `mark` identifies the message in the page. It is empty if the message has no id. `mid` is the id, or empty if the id
     cannot be part of an address. `author` marks the client who sent the message in the console. `editor` is the name of
-    the person who changed the message in the console at the Unix time `edited_at`.
+    the person who changed the message in the console at the Unix time `edited_at`. If `is_editable`, a form can replace
+    `text`, which is then not truncated.
     """
 
     mark: str
@@ -49,6 +50,7 @@ class Bubble(NamedTuple):
     link: str
     choices: list[str]
     item: str
+    is_editable: bool
 
     def day(self, zone: "tzinfo") -> str:
         """Return the message's day in a time zone, or an empty string if its time is unknown."""
@@ -145,4 +147,5 @@ def _bubble(message: Document) -> Bubble:
         link=link,
         choices=choices,
         item=json_item,
+        is_editable=bool(editable_text(item)),
     )

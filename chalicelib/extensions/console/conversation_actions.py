@@ -127,9 +127,9 @@ def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
     _send("PATCH", "", {"conversation": {"tags": tags}}, values, etag)
 
 
-def notes_digest(notes: str) -> str:
-    """Return a digest of the notes for the form, so that saving replaces only notes that the page displayed."""
-    return hashlib.sha256(notes.encode(errors="replace")).hexdigest()
+def text_digest(text: str) -> str:
+    """Return a digest of notes or a message for the form, so that saving replaces only a text that it displayed."""
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
 def _write_notes(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
@@ -141,7 +141,7 @@ def _write_notes(session: Session, values: dict[str, str], fields: dict[str, str
     stored = record.get("notes") or ""
     if stored == notes:  # the form has been submitted twice
         return
-    if notes_digest(stored) != fields.get("notes_shown"):
+    if text_digest(stored) != fields.get("notes_shown"):
         now = truncate(stored, MAX_NOTES_LENGTH) or "–"
         raise guard.form_error(session, "notes.changed", errors.PreconditionFailed, notes=now)
     _send("PATCH", "", {"conversation": {"notes": notes or None}}, values, etag)

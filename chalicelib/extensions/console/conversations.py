@@ -77,7 +77,7 @@ def _page(
     session: Session, agent_id: str, convo_id: str, submitted: dict[str, str], error: errors.ApiError | None = None
 ) -> Response:
     """Return the page, with a form's error and its submitted values."""
-    values = read_transcript(session, agent_id, convo_id)
+    values = _with_changing(session, read_transcript(session, agent_id, convo_id))
     listed = conversation_list.read_beside(session)
     done = None if error else submitted.get("action") or current_request.query_value("done")
     return guard.page(
@@ -91,6 +91,7 @@ def _page(
         done=done if done in actions.RESULTS else None,
         texts=actions.TEXTS,
         may_change=partial(actions.may_change, session),
+        text_digest=actions.text_digest,
         variables=variables_of(values["meta"]),
         others=_others(values["meta"]),
         erasure=erasures.address_of(session, same_person.visitor_of(values["meta"])),
@@ -104,6 +105,17 @@ def _page(
         **visitor_context.read(session, values["meta"], values["created"]),
         **values,
     )
+
+
+def _with_changing(session: Session, values: Document) -> Document:
+    """Return the template variables with the message in the query that the person may change, or None.
+
+    Live updates are off while a message is changed, because they could replace its form.
+    """
+    mid = current_request.query_value("change")
+    editable = (one for one in values["messages"] if one.is_editable and one.mid == mid != "")
+    changing = next((one for one in editable if actions.may_change(session, one)), None)
+    return {**values, "changing": changing, **({"after": None} if changing else {})}
 
 
 def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, ConversationRow]:
@@ -177,6 +189,7 @@ def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
         "messages": messages,
         "events": event_lines.by_position(events, messages, is_first=not earlier, is_last=not before),
         "earlier": earlier,
+        "skipped": before,
         "agent": display_name(agent, "title") or agent_id,
         "saved_replies": saved_replies.of_agent(agent),
         "created": row.created,
@@ -203,7 +216,7 @@ def panel_values(row: ConversationRow, metadata: Document) -> Document:
         "tags_digest": actions.tags_digest(tags),
         "fits": _fits(tags),
         "notes": truncate(notes, actions.MAX_NOTES_LENGTH),
-        "notes_digest": actions.notes_digest(notes),
+        "notes_digest": actions.text_digest(notes),
         "are_notes_whole": len(notes) <= actions.MAX_NOTES_LENGTH,
     }
 

@@ -1,6 +1,8 @@
-"""The page of a message, on which people change or delete it: administrators any message, other people their own."""
+"""The page of a message, on which people change or delete it: administrators any message, other people their own.
 
-import hashlib
+The transcript has the same form in the place of the message. This page shows problems, and messages without a form.
+"""
+
 from contextlib import suppress
 from itertools import islice
 
@@ -10,7 +12,7 @@ from chalicelib import errors
 from chalicelib.conversations import transcript
 from chalicelib.extensions.console import bubbles, calls, conversations, guard, pages
 from chalicelib.extensions.console.calls import commit_now
-from chalicelib.extensions.console.conversation_actions import edit_mark, may_change, submitted_text
+from chalicelib.extensions.console.conversation_actions import edit_mark, may_change, submitted_text, text_digest
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name
@@ -54,7 +56,7 @@ def _save(session: Session, sent: dict[str, str], values: dict[str, str]) -> Non
     old = bubbles.editable_text(message.get("item"))
     if text == old:  # the form has been submitted twice
         return
-    if sent.get("shown") != _digest(old):
+    if sent.get("shown") != text_digest(old):
         raise guard.form_error(session, "text.changed", errors.PreconditionFailed)
     item = {**bubbles.replace_text(message.get("item"), old, text), **edit_mark(session)}
     calls.send("PATCH", _MESSAGE, {"message": {"item": item}}, tag, **values)
@@ -94,13 +96,9 @@ def _page(
         message_id=values["message_id"],
         is_editable=bool(stored),
         text=stored if text is None else text,
-        digest=_digest(stored),
+        digest=text_digest(stored),
         **variables,
     )
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
 def _show_conversation(session: Session, values: dict[str, str], done: str) -> Response:

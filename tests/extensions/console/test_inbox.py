@@ -250,8 +250,8 @@ def test_a_row_is_unanswered_until_a_person_writes_or_the_conversation_ends(
     workspace_api.post(
         "/v3/agents/sales/convos/Ann/messages", {"messages": [{"from": "human", "item": {"text": "Hi"}}]}
     )
-    found = signed_in.open("/convos?tab=all&q=wait")
-    assert (names_in(found), found.text.count("Unanswered")) == (["Ann"], 1)
+    page = signed_in.open("/convos?tab=all&q=wait")
+    assert (names_in(page), page.text.count("Unanswered")) == (["Ann"], 1)
     reply = {"from": "bot", "item": {"text": "Hello", "sender": "Bo de Vries"}}
     workspace_api.post("/v3/agents/sales/convos/Bea/messages", {"messages": [reply]})
     assert unanswered() == ["Ann"]

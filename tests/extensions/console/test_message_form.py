@@ -46,8 +46,9 @@ def administrator(bo: Browser, workspace_api: Api) -> Browser:
 
 
 def links(page: Answer) -> list[str]:
-    """Return the ids of the messages with a link to their page."""
-    return re.findall(r'href="[^"]*/convos/support/ann/messages/([^"]*)"', page.text)
+    """Return the ids of the messages with a link to their form or page."""
+    addresses = re.findall(r'class="edit" href="[^"]*/convos/support/ann([^"]*)"', page.text)
+    return [re.split(r"change=|/messages/|#", address)[1] for address in addresses]
 
 
 def items(api: Api) -> dict[str, Any]:
@@ -84,7 +85,7 @@ def test_a_changed_message_keeps_the_mark_of_the_person_who_changed_it(bo: Brows
     workspace_api.post("/v2/clients/bo", {"name": HOSTILE})
     page = administrator(bo, workspace_api).open(PAGE)
     assert "Edited by" not in page.text
-    assert re.findall(r'/messages/([a-z]+)" title="Correct or delete"', page.text) == ["visitor"]
+    assert re.findall(r'change=([a-z]+)#change" title="Correct or delete"', page.text) == ["visitor"]
     form = bo.open(f"{PAGE}/messages/visitor")
     assert "<h1>Correct the visitor&#39;s message</h1>" in form.text and "shows who edited it" in form.text
     page = bo.submit(form, "/visitor", {"text": "Help me"})
@@ -101,6 +102,39 @@ def marks(page: Answer) -> list[str]:
 
 def text_of(part: str) -> str:
     return html.unescape(part)
+
+
+def test_a_message_is_changed_in_its_place(bo: Browser, workspace_api: Api) -> None:
+    card = {"mid": "card", "from": "bot", "item": {"payload": {"buttons": [{"name": "Yes"}]}}}
+    workspace_api.post("/agents/support/interact/ann/messages", {"messages": [card]})
+    page = administrator(bo, workspace_api).open(f"{PAGE}?tab=all")
+    assert f'href="{bo.home}{PAGE}?tab=all&amp;change=own#change"' in page.text
+    assert f'href="{bo.home}{PAGE}/messages/card"' in page.text and 'class="rewrite"' not in page.text
+    page = bo.open(f"{PAGE}?tab=all&change=colleague")
+    assert page.text.count('class="rewrite"') == 1 and "data-live" not in page.text and "<img" not in page.text
+    assert f">\n{html.escape(HOSTILE, quote=False)}".replace('"', "&#34;") in page.text
+    assert f'href="{bo.home}{PAGE}?tab=all">Cancel</a>' in page.text
+    assert "The message has been changed." in bo.submit(page, "/colleague", {"text": "Hello"}).text
+    assert items(workspace_api)["colleague"]["text"] == "Hello"
+    refused = bo.submit(page, "/colleague", {"text": "Mine"})
+    assert (refused.status, CHANGED_MEANWHILE in refused.text) == (412, True)
+    for mid in ("card", "unknown", ""):
+        page = bo.open(f"{PAGE}?change={mid}")
+        assert 'class="rewrite"' not in page.text and "data-live" in page.text
+
+
+def test_people_get_the_form_of_their_own_messages_only(bo: Browser) -> None:
+    pages = {mid: bo.open(f"{PAGE}?change={mid}").text for mid in ("own", "visitor", "ai", "colleague")}
+    assert [mid for mid, page in pages.items() if 'class="rewrite"' in page] == ["own"]
+
+
+def test_the_form_of_an_older_message_keeps_the_page(bo: Browser, workspace_api: Api) -> None:
+    for first in (0, 50):
+        many = [{"mid": f"m{first + number}", "from": "bot", "item": {"text": "Line"}} for number in range(50)]
+        assert workspace_api.post("/agents/support/interact/ann/messages", {"messages": many}).status == 200
+    older = administrator(bo, workspace_api).open(f"{PAGE}?before=100").text
+    (address,) = re.findall(r'href="[^"]*(/convos/[^"]*change=own[^"]*)#change"', older)
+    assert 'class="rewrite"' in bo.open(html.unescape(address)).text
 
 
 def test_a_change_does_not_overwrite_another(bo: Browser, workspace_api: Api) -> None:

@@ -101,6 +101,7 @@ def pages(run: Run, may: set[str]) -> Iterator[Page]:
         below = route.removeprefix("/console/{workspace}")
         if method == "GET" and row.who in may and below != route and not _PARTS.search(route):
             named = below.replace("{tool_id}/versions/{number}", "{tool_id}/versions/{tool_number}")
+            named = named.replace("/messages/{message_id}", "?change={message_id}")  # where the transcript links to
             path = re.sub(r"{(\w+)}", lambda match: ids.get(match[1], "unknown"), named)
             for query in _QUERIES.get(below, ("",)):
                 yield Page(path + query, _name(re.sub("[{}]", "", below) + query))

@@ -181,7 +181,7 @@ def test_a_person_changes_and_deletes_a_reply(person: Person) -> None:
     person.sees("The message has been changed.")
     assert person.find(".turn.person .said").text == "A typo"
     open_change(person)
-    person.find("main summary").click()
+    person.press("Delete this message")
     person.press("Delete this message")
     person.sees("The message has been deleted.")
     assert "A typo" not in person.text()
