@@ -1,13 +1,14 @@
 """The overview page: the conversations waiting for a person, and the counts for the last days."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
 from chalice.app import Response
 
 from chalicelib import extensions
 from chalicelib.agents import store as agents
-from chalicelib.extensions.console import colleagues, guard, inbox, template_filters
+from chalicelib.extensions.console import colleagues, guard, inbox, previews, template_filters
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http.lazy_module import LazyModule
@@ -60,6 +61,7 @@ def _waiting(session: Session) -> Document:
         "colleagues": dict(colleagues.list_assignees(session, first)),
         "waiting_count": waiting.counts["waiting"],
         "is_long_wait": inbox.is_long_wait,
+        "place": partial(previews.place, session),
     }
 
 

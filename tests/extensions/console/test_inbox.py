@@ -299,8 +299,9 @@ def test_a_row_shows_the_language_or_country_of_the_visitor(
 ) -> None:
     converse(workspace_api, "sales", "Ann", "requested_chat")
     assert workspace_api.patch("/v3/agents/sales/convos/Ann", {"conversation": members}).status == 200
-    page = signed_in.open("/convos").text
-    assert re.findall(r'<span class="locale" title="([^"]*)">([^<]*)<', page) == ([place] if place else [])
+    for path in ("/convos", "/overview"):
+        page = signed_in.open(path).text
+        assert re.findall(r'<span class="locale" title="([^"]*)">([^<]*)<', page) == ([place] if place else [])
 
 
 def test_the_longest_wait_is_one_click_away(signed_in: Browser, workspace_api: Api, pass_time: PassTime) -> None:

@@ -239,7 +239,7 @@ def test_forms_and_records_pass_the_same_checks(stranger: Person) -> None:
 
 
 def record_pages(person: Person) -> list[str]:
-    """Return the pages of a lead, a message, two erasures, a tool, versions, and a delivery."""
+    """Return the pages of a lead, a message, its form, two erasures, a tool, versions, and a delivery."""
     run, wait = person.run, WebDriverWait(person.driver, SECONDS)
     lead = ask(run, "GET", "/v3/leads?agentId=support")["data"][0]["id"]
     unknown = {"userID": f"{hostile.PAYLOADS[1]} is unknown", "email": f"{hostile.PAYLOADS[2]}@acme.test"}
@@ -252,6 +252,7 @@ def record_pages(person: Person) -> list[str]:
     versions = wait.until(lambda _: ask(run, "GET", f"/v3/tools/{tool}/versions")["data"])
     pages_of_tool = [f"{below}/settings", f"{below}/versions", f"{below}/versions/{versions[-1]['number']}"]
     of_visitor = [f"/leads/support/{lead}", f"/convos/support/one-1/messages/{message}"]
+    of_visitor.append(f"/convos/support/one-1?change={message}")
     version = ask(run, "GET", "/v3/agents/support/versions")["data"][0]["number"]
     webhook = ask(run, "GET", "/v3/webhooks")["data"][0]["id"]
     delivery = ask(run, "GET", f"/v3/webhooks/{webhook}/deliveries")["data"][0]["id"]
