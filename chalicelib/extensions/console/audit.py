@@ -14,6 +14,7 @@ from chalicelib.credentials import tokens
 from chalicelib.extensions.console import (
     calls,
     change_authors,
+    change_groups,
     filtered_lists,
     guard,
     organisation_list,
@@ -63,12 +64,13 @@ def download(session: Session) -> Response:
 
 
 def _with_excerpts(session: Session, query: dict[str, str]) -> Document:
-    """Return a page of changes with the excerpts of their values. Raise InvalidPeriod."""
-    page, numbers = _first_matches(session, query), defaultdict(list)
+    """Return a page of changes by day, with the excerpts of their values. Raise InvalidPeriod."""
+    page, numbers, t = _first_matches(session, query), defaultdict(list), guard.texts(session)
     for one in page["data"]:
         if one["operation"] == _UPDATE and "number" in one:
             numbers[one["resource"]].append(one["number"])
-    return {**page, "excerpts": version_excerpts.of_changes(numbers, guard.texts(session))}
+    excerpts = version_excerpts.of_changes(numbers, t)
+    return {**page, "excerpts": excerpts, "days": change_groups.by_day(page["data"], t)}
 
 
 def _first_matches(session: Session, query: dict[str, str]) -> Document:

@@ -7,11 +7,14 @@ from urllib.parse import quote
 
 import pytest
 
-from chalicelib import storage
+from chalicelib import clock, storage
 from chalicelib.credentials import store, tokens
+from chalicelib.extensions.console import change_groups, rendering
+from chalicelib.storage import Document
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
+from tests.conftest import StopClock
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import HOSTILE, PASSWORD
 from tests.followers import follow
@@ -19,7 +22,12 @@ from tests.webhooks.pipeline import Stream
 
 extensions.require("erasures", "history", "reports")
 
-from tests.extensions.console.test_operator_pages import rows
+from tests.extensions.console import test_operator_pages
+
+
+def rows(text: str) -> list[list[str]]:
+    """Return the texts of the cells in each row, without the headings of days."""
+    return [row for row in test_operator_pages.rows(text) if len(row) > 1]
 
 
 @pytest.fixture
@@ -77,6 +85,7 @@ def test_the_audit_log_is_filtered_by_organisation(
     operator: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("chalicelib.extensions.console.audit._LARGE_PAGE_SIZE", 2)
+    monkeypatch.setattr(change_groups, "_FEWEST", 100)
     names = ("agents", "clients", "organisations")
     streams = {name: Stream(name) for name in names}
     workspace_api.post("/v2/orgs/boats", {"name": "Boats", "widgetIDs": ["other"]})
@@ -94,7 +103,10 @@ def test_the_audit_log_is_filtered_by_organisation(
     assert ",orgs/acme," not in operator.open("/settings/audit.csv?org=boats").text
 
 
-def test_the_audit_log_names_tokens_and_keys(operator: Browser, workspace_api: Api) -> None:
+def test_the_audit_log_names_tokens_and_keys(
+    operator: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_groups, "_FEWEST", 100)
     streams = {name: Stream(name) for name in ("agents", "credentials")}
     workspace_api.post("/v3/tokens", {"token": {"name": HOSTILE, "expiresInSeconds": 86_400}})
     workspace_api.post("/v2/agents/keyed", {"title": "Keyed"})
@@ -106,6 +118,47 @@ def test_the_audit_log_names_tokens_and_keys(operator: Browser, workspace_api: A
     assert f"{HOSTILE} Access token" in names and "Keyed Key" in names and "<img" not in page.text
     assert sorted(name for name in names if name.endswith(" Key")) == ["Keyed Key", "first key Key", "first key Key"]
     assert "/settings#tokens" in page.text and "/agents/keyed#install" in page.text
+
+
+def change(at: str, operation: str = "create", resource: str = "clients/bo", by: str = "key") -> Document:
+    return {"at": f"2026-11-{at}:00Z", "operation": operation, "resource": resource, "by": {"name": by}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sizes"),
+    [
+        ([change("27T10:00")] * 3 + [change("27T09:59")] * 2, [[3, 1, 1]]),
+        ([change("27T10:00", "update")] * 4, [[1, 1, 1, 1]]),
+        ([*[change("27T10:00")] * 2, change("27T10:00", by="other"), *[change("27T10:00")] * 3], [[1, 1, 1, 3]]),
+        ([change("27T00:30", "delete")] * 3 + [change("26T22:30", "delete")], [[3], [1]]),
+        ([], []),
+    ],
+)
+def test_changes_are_listed_by_day_and_many_of_a_minute_together(
+    changes: list[Document], sizes: list[list[int]]
+) -> None:
+    days = change_groups.by_day(changes, rendering.texts("en"))
+    assert [[len(group.changes) for group in day.groups] for day in days] == sizes
+
+
+def test_a_day_begins_at_midnight_in_the_persons_time_zone() -> None:
+    amsterdam = rendering.texts("en", clock.time_zone("Europe/Amsterdam"))
+    days = change_groups.by_day([change("27T00:30"), change("26T23:30"), change("26T22:30")], amsterdam)
+    assert [len(day.groups) for day in days] == [2, 1]
+
+
+def test_many_new_records_of_a_minute_are_one_row(
+    operator: Browser, workspace_api: Api, history: Stream, stop_clock: StopClock
+) -> None:
+    stop_clock(clock.seconds())
+    for number in range(3):
+        workspace_api.post(f"/v2/agents/new-{number}", {"title": f"New {number}"})
+    follow("agents", history.read("agents"))
+    page = operator.open("/settings/audit").text
+    (number,) = map(int, re.findall(r"<summary>(\d+) records</summary>", page))
+    assert number >= 3 and f"Agent ×{number}</div>" in page and page.count('<li><a href="') >= number
+    assert f'<p class="hint">New 2, New 1, New 0 and {number - 3} more</p>' in page or number == 3
+    assert '<th scope="rowgroup" colspan="4"><time' in page
 
 
 def test_the_audit_log_names_records_and_links_to_them(operator: Browser, workspace_api: Api) -> None:
