@@ -65,16 +65,17 @@ def read_before(query: dict[str, str], agent_ids: Sequence[str] | None, cursor: 
 def by_organisation(
     records: Sequence[Document], organisations: Sequence[Document], before: Sequence[Document]
 ) -> list[Group]:
-    """Return the records by organisation, in the order of the organisations. The last group has no organisation.
+    """Return the records by organisation, with the most conversations first. The last group has no organisation.
 
     An agent of several organisations is in each of their groups.
     """
-    groups, grouped = [], set[str]()
+    groups, grouped = list[Group](), set[str]()
     for organisation in organisations:
         agent_ids = {*(organisation.get("widgetIDs") or ())}
         grouped |= agent_ids
         groups.append(_group(organisation, records, before, agent_ids.__contains__))
     rest = _group(None, records, before, lambda agent_id: agent_id not in grouped)
+    groups.sort(key=lambda group: -group.totals[COUNTS[0]])
     return [group for group in (*groups, rest) if group.records]
 
 

@@ -193,3 +193,27 @@ def test_an_organisation_needs_a_name_and_keeps_its_agents(operator: Browser, ap
         operator.submit(page, "/new-org", {"name": "Acme", "widgetIDs.two": "on"})
     (organisation,) = api.get("/v3/orgs").data
     assert (organisation["name"], organisation["widgetIDs"]) == ("Acme", ["two"])
+
+
+@pytest.mark.parametrize(
+    ("path", "icon", "texts"),
+    [
+        (
+            "/settings",
+            "leads",
+            ["No organisations yet", "An organisation is one of your customers", "New organisation"],
+        ),
+        ("/settings", "convos", ["No webhooks yet", "A webhook sends events", "New webhook"]),
+        ("/analytics", "analytics", ["No figures yet", "are counted here", "Create agent"]),
+        ("/leads", "leads", ["No leads yet", "begins as “Lead capture”", "Create agent"]),
+        ("/convos", "convos", ["No conversations yet", "Those that wait", "Create agent"]),
+    ],
+)
+def test_an_empty_page_says_what_it_will_show_and_has_the_next_action(
+    operator: Browser, path: str, icon: str, texts: list[str]
+) -> None:
+    blanks = operator.open(path).text.split('<div class="blank">')[1:]
+    title, sentence, action = texts
+    (blank,) = [one for one in blanks if f"<h2>{title}</h2>" in one]
+    assert f'#{icon}"/>' in blank and sentence in blank
+    assert re.search(f'<a class="button" href="[^"]*">{action}</a>', blank)

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
+from chalicelib.extensions.console.template_filters import short_id
 from tests import extensions
 from tests.api import Api
 from tests.conftest import PassTime
@@ -44,7 +45,9 @@ def test_an_erasure_ends_with_a_receipt(operator: Browser, workspace_api: Api, p
     assert operator.open(f"{again}/receipt").status == 404
     assert operator.submit(form, "/settings/erasures", fields).text == page.text
     listed = operator.open("/settings/erasures").text
-    assert [row[1:4] for row in rows(listed)] == [[HOSTILE, "Running", "…"]]
+    assert [(row[0], *row[2:4]) for row in rows(listed)] == [
+        (f"{HOSTILE} Receipt id {short_id(erasure_id)}", "Running", "…")
+    ]
     assert again in listed and f"{again}/receipt" not in listed and "ann@a.test" not in listed
     for _ in range(3):
         pass_time(90)
@@ -52,12 +55,20 @@ def test_an_erasure_ends_with_a_receipt(operator: Browser, workspace_api: Api, p
     complete = operator.open(again)
     assert "The erasure is complete." in complete.text and "refresh" not in complete.headers
     listed = operator.open("/settings/erasures").text
-    assert [row[1:4] for row in rows(listed)] == [[HOSTILE, "Complete", "1"]] and f"{again}/receipt" in listed
+    assert [row[2:4] for row in rows(listed)] == [["Complete", "1"]] and f"{again}/receipt" in listed
     file = operator.open(f"{again}/receipt")
     assert file.headers["content-disposition"] == 'attachment; filename="erasure-receipt.json"'
     receipt = json.loads(file.text)
     assert (receipt["counts"]["leads"], bool(receipt["signature"])) == (1, True)
     assert workspace_api.get("/v3/leads").data == []
+
+
+def test_an_erasure_without_a_reference_is_named_by_its_time(operator: Browser, workspace_api: Api) -> None:
+    erasure_id = workspace_api.post("/v3/erasures", {"erasure": {"userID": "ann"}}).data["id"]
+    listed = operator.open("/settings/erasures").text
+    ((name, *_),) = rows(listed)
+    assert re.fullmatch(f"Erasure of .* UTC Receipt id {short_id(erasure_id)}", name)
+    assert '<time datetime="' in listed and 'data-as="ago"' in listed
 
 
 def test_a_link_fills_in_the_person_to_erase(operator: Browser) -> None:

@@ -51,6 +51,18 @@ def test_an_administrator_changes_the_organisation(admin: Browser, workspace_api
     assert (found["widgetIDs"], found["canSelfEdit"]) == (["support"], True)
 
 
+def test_an_administrators_settings_lead_to_their_own(admin: Browser, operator: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "canSelfEdit": False})
+    page = admin.open("/settings").text
+    assert "<h1>Settings</h1>" in page and "<h2>Acme Travel</h2>" in page
+    account = admin.open("/account").text
+    for part in re.findall(r'href="[^"]*/account#([a-z-]+)"', page):
+        assert f'id="{part}"' in account
+    assert len(re.findall(rf'href="{admin.home}/account[#a-z-]*"><svg', page)) == 3
+    shown = operator.open(ORG).text
+    assert "<h1>Acme Travel</h1>" in shown and "Your own settings" not in shown
+
+
 def test_an_administrator_sets_only_the_members_of_the_form(admin: Browser, workspace_api: Api) -> None:
     forged = {
         "widgetIDs": "support\nother",
