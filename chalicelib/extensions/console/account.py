@@ -4,7 +4,7 @@ from typing import Any
 
 from chalice.app import Response
 
-from chalicelib import errors
+from chalicelib import clock, errors
 from chalicelib.clients import store as clients
 from chalicelib.credentials import store
 from chalicelib.credentials.store import NewCredential
@@ -14,6 +14,7 @@ from chalicelib.extensions.console import (
     fields,
     guard,
     open_sessions,
+    operator_selection,
     pages,
     periods,
     photos,
@@ -47,8 +48,13 @@ def read_account(session: Session) -> Response:
 
 @signed_in(sessions.ACCOUNT)
 def save_account(session: Session) -> Response:
-    """Save the person's own name, photo, language, time zone and notification settings, and nothing else."""
-    client_id, sent = _client_id(session), guard.form()
+    """Save the person's own name, photo, language, time zone and notification settings, and nothing else.
+
+    An operator's language and time zone are kept in a cookie.
+    """
+    if session.client_id is None:
+        return _save_preferences(session)
+    client_id, sent = session.client_id, guard.form()
     client, _ = calls.read(_CLIENT, client_id=client_id)
     values = fields.submitted_values(_fields(client).fields, sent)
     change = {**fields.change(_fields(client).fields, client, values), **_notifications(client, sent)}
@@ -120,6 +126,20 @@ def _stage_restart(session: Session) -> NewCredential:
     return sessions.stage_new(session, client, document)
 
 
+def _save_preferences(session: Session) -> Response:
+    sent = guard.form()
+    values = {name: sent.get(name, "").strip() for name in ("preferredLanguage", "timezone")}
+    try:
+        if values["timezone"]:
+            clock.time_zone(values["timezone"])
+    except ValueError:
+        return _page(session, errors.Invalid.member("timezone", guard.texts(session)("wrong.tz")), values)
+    if values["preferredLanguage"] not in pages.LANGUAGES:
+        values["preferredLanguage"] = ""
+    cookie = operator_selection.preferences_cookie(session, values)
+    return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true", cookie)
+
+
 def _notifications(client: Document, sent: dict[str, str]) -> Document:
     """Return the members for the submitted choice, or none if the choice is unchanged, to keep unknown settings."""
     choice = "on" if sent.get("notify") else ""
@@ -179,6 +199,7 @@ def _cookie(session: Session, token: str, seconds: int) -> str:
 def _page(session: Session, error: errors.ApiError | None = None, values: dict[str, Any] | None = None) -> Response:
     client_id, client = session.client_id, session.client
     displayed, stored = _fields(client), client.get("preferredLanguage")
+    default = "as_organisation" if client_id else "default"
     return guard.form_page(
         session,
         "account.html",
@@ -186,7 +207,7 @@ def _page(session: Session, error: errors.ApiError | None = None, values: dict[s
         error,
         values={_EMAIL: client.get(_EMAIL) or "", **fields.values(displayed.fields, client), **(values or {})},
         left_out=displayed.left_out,
-        languages=settings.choices(guard.texts(session), "as_organisation", "language", pages.LANGUAGES, stored),
+        languages=settings.choices(guard.texts(session), default, "language", pages.LANGUAGES, stored),
         zones=periods.ZONES,
         is_notified=preferences.by_email(client),
         problem=recipients.problem(session.workspace_id, client_id, client) if client_id else None,
@@ -194,5 +215,6 @@ def _page(session: Session, error: errors.ApiError | None = None, values: dict[s
         open_sessions=open_sessions.list_newest(session),
         started_at=int(session.row.created_at),
         ends_at=session.row.ends_at,
+        key=session.key,
         workspace=calls.get("/v3/workspace")["data"] if client_id is None else {},
     )

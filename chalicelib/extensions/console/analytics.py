@@ -24,7 +24,6 @@ from chalicelib.http import current_request, files
 from chalicelib.storage import Document
 
 _REPORTS: Any = extensions.service("series")
-_REMEMBERED_SECONDS = 365 * 24 * 60 * 60
 _FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz", "chart", "sort")
 
 
@@ -60,7 +59,7 @@ def _remembered_zone(session: Session, values: Document) -> dict[str, str]:
     if session.client_id is not None or values["problem"] or not values["query"]["tz"]:
         return {}
     zone = str(values["period"].zone)
-    return {"Set-Cookie": pages.cookie(operator_selection.ZONE_COOKIE, session.workspace_id, zone, _REMEMBERED_SECONDS)}
+    return {"Set-Cookie": operator_selection.preferences_cookie(session, {"timezone": zone})}
 
 
 def _query() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What an operator has selected for all pages: a client, an organisation and a time zone, each in a cookie.
+"""What an operator has selected for all pages, in cookies: a client, an organisation, a language and a time zone.
 
 Another cookie contains the webhooks that fail.
 """
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from chalice.app import Request
 
 from chalicelib.clients import store as clients
-from chalicelib.extensions.console import cookies, session_store, webhook_health
+from chalicelib.extensions.console import cookies, pages, session_store, webhook_health
 
 if TYPE_CHECKING:
     from chalicelib.extensions.console.sessions import Session
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 VIEW_COOKIE, ZONE_COOKIE, ORGANISATION_COOKIE = "__Secure-cams-view", "__Secure-cams-zone", "__Secure-cams-org"
 # The kinds of records that an operator can select in a session.
 CLIENT, ORGANISATION = "view", "organisation"
+
+# The cookie contains the language and the time zone, or only a time zone.
+_SEPARATOR, _REMEMBERED_SECONDS = ".", 365 * 24 * 60 * 60
 
 
 def as_selected(request: Request, session: "Session") -> "Session":
@@ -30,7 +33,7 @@ def as_selected(request: Request, session: "Session") -> "Session":
     if client_id is not None:
         return _viewing(session, client_id)
     zone, failing = (cookies.read(request, name) for name in (ZONE_COOKIE, webhook_health.COOKIE))
-    session = session._replace(client={"timezone": zone}, failing=webhook_health.parse(failing))
+    session = session._replace(client=_preferences(zone), failing=webhook_health.parse(failing))
     org_id = _selected(request, session, ORGANISATION_COOKIE, ORGANISATION)
     organisation = session_store.organisation_of(session.workspace_id, {"orgId": org_id}) if org_id else {}
     if organisation:
@@ -38,6 +41,18 @@ def as_selected(request: Request, session: "Session") -> "Session":
     agent_id = (request.query_params or {}).get("agent")
     is_other = organisation and agent_id and agent_id not in (session.agent_ids or ())
     return session._replace(other_agent=agent_id) if is_other else session
+
+
+def preferences_cookie(session: "Session", change: dict[str, str]) -> str:
+    """Return the cookie with an operator's language and time zone after a change of valid values."""
+    values = {**session.client, **change}
+    text = f"{values['preferredLanguage']}{_SEPARATOR}{values['timezone']}"
+    return pages.cookie(ZONE_COOKIE, session.workspace_id, text, _REMEMBERED_SECONDS)
+
+
+def _preferences(text: str) -> dict[str, str]:
+    language, _, zone = text.rpartition(_SEPARATOR)
+    return {"preferredLanguage": language, "timezone": zone}
 
 
 def _selected(request: Request, session: "Session", cookie: str, kind: str) -> str | None:

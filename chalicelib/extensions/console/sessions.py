@@ -57,6 +57,7 @@ class Session(NamedTuple):
     failing: frozenset[str] | None = None  # for operators only
     other_agent: str | None = None
     remembered: dict[str, Any] | None = None
+    key: CredentialRow | None = None  # the operator's workspace key
 
     @property
     def workspace_id(self) -> str:
@@ -282,7 +283,7 @@ def _read_of_operator(row: CredentialRow, token: str) -> Session | None:
     if key is None or not key.is_active or key.credential_id != row.issuer_id or key.suspended:
         return None
     name = display_name(workspace.open(), "name") if workspace else ""
-    return Session(row, token, {}, {}, workspace_name=name, remembered={})
+    return Session(row, token, {}, {}, workspace_name=name, remembered={}, key=key)
 
 
 def is_valid_for(session: Session, client: clients.ClientRow, document: Document) -> bool:

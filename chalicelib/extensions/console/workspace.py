@@ -13,6 +13,7 @@ from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
 from chalicelib.storage import Document
+from chalicelib.webhooks import endpoints, retry_policy
 
 _PATH = "/v3/workspace"
 _RETENTION, _CONFIRM = "retentionDays", "confirm"
@@ -72,5 +73,7 @@ def _page(
         workspace=workspace,
         tag=tag,
         values=values,
+        delivery_days=retry_policy.KEPT_DAYS,
+        max_webhooks=endpoints.MAX_ENDPOINTS,
         saved=current_request.query_value("saved"),
     )

@@ -5,7 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from chalicelib.extensions.console import open_sessions, session_store, sessions
+from chalicelib import clock
+from chalicelib.credentials import store as credentials
+from chalicelib.credentials import tokens
+from chalicelib.extensions.console import open_sessions, operator_selection, session_store, sessions
 from chalicelib.extensions.console.session_store import MAX_ATTEMPTS
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
@@ -248,7 +251,9 @@ def test_an_operator_has_no_profile(workspace: NewWorkspace, workspace_api: Api)
     operator.start_session(key=workspace.workspace_key)
     page = operator.open("/account")
     assert "has no profile" in page.text
-    assert re.findall(r'<form[^>]* action="([^"]*)"', page.text) == [f"{operator.home}/sign-out"]
+    assert re.findall(r'<form[^>]* action="([^"]*)"', page.text) == [
+        f"{operator.home}/{one}" for one in ("sign-out", "account")
+    ]
     assert "<h1>Signed in with a workspace key</h1>" in page.text
     assert re.search(r"<span>[^<]+<small>Workspace key</small></span></a>\n<button", page.text)
     assert (
@@ -256,9 +261,46 @@ def test_an_operator_has_no_profile(workspace: NewWorkspace, workspace_api: Api)
         and f'href="{operator.home}/settings#tokens"' in page.text
     )
     form, before = csrf_field(page), snapshot()
-    for path in ("/account", "/account/password", "/account/sign-out"):
+    for path in ("/account/password", "/account/sign-out"):
         assert operator.post(path, form).status == 403
     assert snapshot() == before
+
+
+def test_an_operator_reads_what_the_key_is(workspace: NewWorkspace, pass_time: PassTime) -> None:
+    operator = Browser(workspace.workspace_id)
+    operator.start_session(key=workspace.workspace_key)
+    key = credentials.find_active(tokens.fingerprint(workspace.workspace_key))
+    assert key is not None and key.ends_at is not None
+    page = operator.open("/account").text
+    assert f'data-copied="Copied">{key.credential_id}</code>' in page and workspace.workspace_key not in page
+    assert f'<dt>Expires</dt><dd><time datetime="{clock.iso(key.ends_at)}"' in page and "in 364 days</span>" in page
+    assert '<dt>Last used</dt><dd>Never <span class="hint">for API requests' in page
+    Api(workspace.workspace_key).get("/v3/workspace")
+    pass_time(31)
+    assert '<dt>Last used</dt><dd><time datetime="' in operator.open("/account").text
+
+
+def test_an_operator_chooses_a_language_and_a_time_zone_for_the_browser(workspace: NewWorkspace) -> None:
+    operator = Browser(workspace.workspace_id)
+    operator.start_session(key=workspace.workspace_key)
+    page, before = operator.open("/account"), snapshot()
+    wrong = operator.submit(page, "/account", {"preferredLanguage": "nl", "timezone": "Nowhere; x"})
+    assert (wrong.status, 'id="wrong-timezone"' in wrong.text, 'value="nl" selected' in wrong.text) == (400, True, True)
+    saved = operator.submit(page, "/account", {"preferredLanguage": "nl", "timezone": "Asia/Tokyo"})
+    assert "Opgeslagen." in saved.text and 'lang="nl"' in saved.text and 'data-time-zone="Asia/Tokyo"' in saved.text
+    analytics = operator.open("/analytics?tz=Europe/Amsterdam").text
+    assert 'lang="nl"' in analytics and 'data-time-zone="Europe/Amsterdam"' in operator.open("/account").text
+    operator.submit(page, "/account", {"preferredLanguage": "xx", "timezone": ""})
+    page = operator.open("/account")
+    assert '<html lang="en' in page.text and "data-time-zone" not in page.text
+    assert '<html lang="en' in operator.another().open("").text and snapshot() == before
+
+
+def test_a_time_zone_that_an_earlier_release_remembered_still_applies(workspace: NewWorkspace) -> None:
+    operator = Browser(workspace.workspace_id)
+    operator.start_session(key=workspace.workspace_key)
+    operator.cookie += f"; {operator_selection.ZONE_COOKIE}=Asia/Tokyo"
+    assert 'data-time-zone="Asia/Tokyo"' in operator.open("/account").text
 
 
 def test_a_person_who_was_disabled_through_the_api_signs_in_anew(signed_in: Browser, workspace_api: Api) -> None:

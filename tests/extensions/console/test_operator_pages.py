@@ -173,3 +173,18 @@ def test_pages_of_a_visitor_lead_to_the_form_with_the_values(operator: Browser, 
     client = operator.another()
     client.start_session(email="bo@acme.test", password=PASSWORD)
     assert links(client, "/convos/support/ann") == links(client, f"/leads/support/{lead_id}") == []
+
+
+def test_the_workspace_page_explains_how_long_records_are_kept(operator: Browser, workspace_api: Api) -> None:
+    workspace = workspace_api.get("/v3/workspace").data
+    page = operator.open("/settings/workspace").text
+    assert rows(page) == [
+        ["Conversations", "Until they are deleted"], ["Leads", "Until they are deleted"],
+        ["Deliveries of webhooks", "30 days"], ["Audit log", "400 days"],
+    ]  # fmt: skip
+    assert f'data-copied="Copied">{workspace["id"]}</code>' in page and "<dd>At most 50</dd>" in page
+    assert f'<dt>Created</dt><dd><time datetime="{workspace["createdAt"]}"' in page
+    assert 'placeholder="No limit"' in page and f'href="{operator.home}/account">' in page
+    workspace_api.patch("/v3/workspace", {"workspace": {"retentionDays": 1_095}})
+    kept = rows(operator.open("/settings/workspace").text)
+    assert kept[0] == ["Conversations", "1,095 days after the last change"]
