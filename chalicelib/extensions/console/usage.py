@@ -13,6 +13,7 @@ from chalicelib.extensions.console import (
     overview,
     pages,
     periods,
+    plots,
     rights,
     usage_file,
     usage_records,
@@ -86,11 +87,13 @@ def _page(session: Session, request: _Request, cursor: str | None) -> Document:
     page = usage_records.read(request.query, request.agent_ids, cursor)
     before = usage_records.read_before(request.query, request.agent_ids, cursor)
     agent_ids = [one["agentId"] for one in page["data"] if "agentId" in one]
+    days = usage_records.by_day(page["data"], request.query)
     return {
         **page,
         "groups": usage_records.by_organisation(page["data"], request.selected, before.records if before else ()),
         "totals": usage_records.totals(page["data"]),
         "before": before,
+        "trends": plots.trends(COUNTS, days, len(days)) if len(days) > 1 else {},
         "titles": overview.titles_of(session.workspace_id, agent_ids),
     }
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from chalicelib import errors
+from chalicelib import clock, errors
 from chalicelib.extensions.console import calls, periods
 from chalicelib.storage import Document
 
@@ -83,6 +83,20 @@ def totals(records: Iterable[Document]) -> Document:
     """Return the sums of the records' counts."""
     added = [record["totals"] for record in records]
     return {name: sum(one[name] for one in added) for name in COUNTS}
+
+
+def by_day(records: Iterable[Document], query: dict[str, str]) -> list[Document]:
+    """Return the sums of the records' counts on each UTC day that has ended, or none without a first day."""
+    since, until = periods.bounds(query["from"], query["to"])
+    until = min(until or clock.seconds(), clock.seconds())
+    if since is None:
+        return []
+    starts = range(since, until - _DAY_SECONDS + 1, _DAY_SECONDS)
+    sums: dict[int, Document] = {start: dict.fromkeys(COUNTS, 0) for start in starts}
+    for day in (day for record in records for day in record["days"] if day.get("from") in sums):
+        for name in COUNTS:
+            sums[day["from"]][name] += day[name]
+    return [*sums.values()]
 
 
 def _group(

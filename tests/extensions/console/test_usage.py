@@ -193,3 +193,16 @@ def test_usage_of_a_month_leads_to_its_neighbours(operator: Browser, stop_clock:
         page = html.unescape(operator.open(f"/settings/usage?from={period}").text)
         found = dict(reversed(pair) for pair in re.findall(r'usage\?from=([^"]*)">([^<]* ›|‹ [^<]*)</a>', page))
         assert found == neighbours
+
+
+def test_usage_draws_each_count_by_day(operator: Browser, workspace: NewWorkspace, stop_clock: StopClock) -> None:
+    stop_clock(1_767_787_200)  # 7 January 2026, 12:00
+    for day, number in (("05", 7), ("06", 14), ("07", 99)):
+        count(workspace.workspace_id, "support", f"2026-01-{day}", 9, "NL", conversations=number)
+    page = operator.open("/settings/usage?from=2026-01-04&to=2026-01-31").text
+    tiles = page.partition('<ul class="tiles five"')[2].partition("</ul>")[0]
+    assert re.findall("<strong>([^<]*)</strong>", tiles) == ["120", "0", "0", "0", "0"]
+    assert '<path d="M-1,100 0,100 1,50 2,0 3,0' in tiles  # today is not over
+    for period in ("from=2026-01-05&to=2026-01-05", "to=2026-01-31"):
+        page = operator.open(f"/settings/usage?{period}")
+        assert (page.status, 'class="tiles' in page.text) == (200, False)
