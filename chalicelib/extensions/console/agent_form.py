@@ -47,6 +47,8 @@ GROUPS = {
 _FIELDS = tuple(field for group in GROUPS.values() for field in group)
 PATHS = tuple(field.path for field in _FIELDS)
 """The paths of the fields, in the order of the page."""
+TECHNICAL = frozenset({"agentPlatform", "createdAt", "createdAtUNIX"})
+"""The members that no person sets."""
 # The maximum size of all fields as HTML, in bytes. An agent may take up 3 MB of JSON, and indentation makes it several
 # times larger.
 _MAX_BYTES = 400_000

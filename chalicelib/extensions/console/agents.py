@@ -144,7 +144,7 @@ def _page(
         groups=agent_form.GROUPS,
         languages=languages(session, values.get("lang", "")),
         left_out=members.left_out,
-        others=[*members.rest],
+        others=[name for name in members.rest if name not in agent_form.TECHNICAL],
         organisations=None if session.client_id else _facts.organisations([agent["ID"]]).get(agent["ID"]),
         **_tools(agent),
         saved=current_request.query_value("saved"),

@@ -8,8 +8,6 @@ from chalicelib.extensions.console.differences import Difference, Differences
 from chalicelib.extensions.console.rendering import Texts
 from chalicelib.storage import Document
 
-TECHNICAL = frozenset({"agentPlatform", "createdAt", "createdAtUNIX"})
-"""The members of an agent that no person sets."""
 # The members of a tool's parameter that have a line, in this order, and the names of types that only the API accepts.
 _LINES = ("type", "in", "required", "description")
 _TYPES = {"string": "text", "integer": "number"}
@@ -20,7 +18,7 @@ def between(kind: str, before: Document, after: Document, t: Texts) -> Differenc
     form = tool_form if kind == "tools" else agent_form
     if kind == "tools":
         before, after = _with_readable_parameters(before, t), _with_readable_parameters(after, t)
-    changes = differences.between(before, after, form.read_only() | TECHNICAL)
+    changes = differences.between(before, after, form.read_only() | agent_form.TECHNICAL)
     changes.sort(key=lambda change: _place(form.PATHS, change))
     return changes
 

@@ -8,6 +8,7 @@ from chalice.app import Response
 
 from chalicelib import errors, ids
 from chalicelib.extensions.console import (
+    agent_form,
     calls,
     change_authors,
     guard,
@@ -164,7 +165,7 @@ def _versions(session: Session, subject: VersionedRecord, cursor: str | None = N
     if is_complete and numbered:
         numbered[-1]["is_creation"] = bool(_CREATION & {*numbered[-1]["changed"]})
     for version in numbered:
-        version["changed"] = [path for path in version["changed"] if path not in record_differences.TECHNICAL]
+        version["changed"] = [path for path in version["changed"] if path not in agent_form.TECHNICAL]
     return ListedVersions(numbered, following)
 
 

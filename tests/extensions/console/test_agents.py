@@ -143,6 +143,14 @@ def test_the_look_of_the_chat_has_fields(signed_in: Browser, workspace_api: Api)
     assert opened == [("", "Speech"), ("", "Text"), ("", "Look"), (" open", "Limits"), ("", "Advanced")]
 
 
+def test_the_part_of_other_members_names_those_that_people_set(signed_in: Browser, workspace_api: Api) -> None:
+    for agent_id, names in (("support", "2 set: flowtool, nodes"), ("other", "Theme, voice, nodes")):
+        workspace_api.patch(f"/v3/agents/{agent_id}", {"agent": {"agentPlatform": "vg"}})
+        workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support", "other"]})
+        page = signed_in.open(f"/agents/{agent_id}").text
+        assert f'<h2>Advanced (JSON)</h2> <span class="hint">{names}' in page and "agentPlatform" in page
+
+
 def test_an_agents_language_has_a_name_and_an_unknown_code_stays(signed_in: Browser, workspace_api: Api) -> None:
     page = signed_in.open(AGENT)
     assert '<option value="" selected>Not set</option>' in page.text
