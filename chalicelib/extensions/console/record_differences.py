@@ -3,14 +3,13 @@
 import json
 from itertools import count
 
-from chalicelib.extensions.console import agent_form, differences, tool_form
+from chalicelib.extensions.console import agent_form, differences, tool_form, tool_trials
 from chalicelib.extensions.console.differences import Difference, Differences
 from chalicelib.extensions.console.rendering import Texts
 from chalicelib.storage import Document
 
-# The members of a tool's parameter that have a line, in this order, and the names of types that only the API accepts.
+# The members of a tool's parameter that have a line, in this order.
 _LINES = ("type", "in", "required", "description")
-_TYPES = {"string": "text", "integer": "number"}
 
 
 def between(kind: str, before: Document, after: Document, t: Texts) -> Differences:
@@ -39,8 +38,9 @@ def _with_readable_parameters(tool: Document, t: Texts) -> Document:
 
 def _lines(parameter: Document, t: Texts) -> list[str]:
     """Return a line for each member of the form that has a value, and the other members as JSON."""
+    kind = parameter.get("type") or "any"
     values = {
-        "type": t.named("parameter_type", _TYPES.get(parameter.get("type") or "", parameter.get("type") or "any")),
+        "type": t.named("parameter_type", tool_trials.TYPE_NAMES.get(kind, kind)),
         "in": t.named("place", parameter.get("in") or "default"),
         "required": t("yes" if parameter.get("required") else "no"),
         "description": parameter.get("description"),

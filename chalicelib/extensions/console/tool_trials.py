@@ -16,8 +16,9 @@ from chalicelib.storage import Document
 _MAX_PARAMETERS, _MAX_KEY, _MAX_DESCRIPTION = 20, 100, 300
 _MAX_ARGUMENTS = 5_000
 _FIELD = "argument."
-# The types whose names are those of other types in the form, and the maximum characters of an unknown type.
-_TYPES, _MAX_TYPE = {"string": "text", "integer": "number"}, 30
+TYPE_NAMES = {"string": "text", "integer": "number"}
+"""The types that only the API accepts, with the types of the form that have their names."""
+_MAX_TYPE = 30  # the maximum characters of an unknown type
 # Values of these types are JSON. All other values are texts.
 _JSON_TYPES = {"number", "integer", "boolean", "object", "array"}
 
@@ -72,7 +73,12 @@ def _fields(tool: Document) -> dict[str, Document]:
 def _parameter(key: str, field: Document) -> Document:
     description = template_filters.truncate(str(field.get("description") or ""), _MAX_DESCRIPTION)
     kind, required = str(field.get("type") or ""), bool(field.get("required"))
-    return {"key": key, "description": description, "required": required, "type": _TYPES.get(kind, kind[:_MAX_TYPE])}
+    return {
+        "key": key,
+        "description": description,
+        "required": required,
+        "type": TYPE_NAMES.get(kind, kind[:_MAX_TYPE]),
+    }
 
 
 def _arguments(tool: Document, sent: dict[str, str]) -> Any:

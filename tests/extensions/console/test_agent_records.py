@@ -118,6 +118,8 @@ def test_an_invalid_template_is_shown_again_with_its_rule(
 @needs_copies
 def test_a_copy_has_a_key_of_its_own_and_a_form_makes_one_copy(operator: Browser, workspace_api: Api) -> None:
     page = operator.open("/agents/support")
+    offers = re.findall("<li><p>(.*?)</p>", page.text.partition('class="plain offers"')[2])
+    assert [offer.split()[1] for offer in offers] == ["copy", "template", "deletion"]
     for _ in range(2):
         copied = operator.submit(page, "/support/clone", {})
         assert "This is the copy." in copied.text

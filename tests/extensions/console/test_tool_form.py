@@ -66,6 +66,12 @@ def test_a_new_tool_has_no_parameter_until_its_button_adds_one(operator: Browser
     assert 'class="parameter"' not in removed.text and 'value="Pay"' in removed.text
 
 
+def test_the_list_of_tools_says_what_each_tool_does(operator: Browser, tool_id: str, workspace_api: Api) -> None:
+    workspace_api.patch(f"/v3/tools/{tool_id}", {"tool": {"description": "Finds <orders>."}})
+    (summary,) = re.findall("<summary><strong>Look up.*?</summary>", operator.open("/agents/support").text)
+    assert "Finds &lt;orders&gt;." in summary
+
+
 def test_a_tool_needs_a_name_and_keeps_what_was_typed(operator: Browser) -> None:
     page = operator.open("/agents/support/new-tool")
     refused = operator.submit(
