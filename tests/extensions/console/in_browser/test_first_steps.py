@@ -50,6 +50,10 @@ def test_the_form_of_an_agent_shows_that_it_has_unsaved_changes(browsers: tuple[
     assert person.driver.execute_script(read)
     person.find("[type=reset]").click()
     assert not person.driver.execute_script(read)
+    person.fill("vg_temperature", "warm")
+    person.find(".sticky button").click()
+    person.find("#wrong-vg_temperature")
+    assert person.driver.execute_script(read)  # the server marks a form that it did not save
 
 
 @whole
