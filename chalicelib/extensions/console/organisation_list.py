@@ -1,5 +1,6 @@
 """Reads a workspace's organisations by name, and searches them."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from chalicelib.extensions.console import calls
@@ -53,6 +54,8 @@ def by_agent(organisations: Iterable[Document], agent_ids: Iterable[str]) -> dic
 def names_by_agent(session: Session) -> dict[str, str]:
     """Return the names of each agent's organisations for an operator who sees several organisations, or nothing.
 
+    The id follows a name that several organisations have.
+
     This costs one request per 100 organisations, and nothing again while the session is cached.
     """
     if session.client_id is not None or session.selected or session.remembered is None:
@@ -71,9 +74,11 @@ def with_organisations(session: Session, titles: dict[str, str]) -> dict[str, st
 
 def _names_by_agent(organisations: list[Document]) -> dict[str, str]:
     names: dict[str, list[str]] = {}
+    numbers = Counter(display_name(organisation, "name", "ID") for organisation in organisations)
     for organisation in organisations if len(organisations) > 1 else ():
+        name = display_name(organisation, "name", "ID")
         for agent_id in agent_ids(organisation):
-            names.setdefault(agent_id, []).append(display_name(organisation, "name", "ID"))
+            names.setdefault(agent_id, []).append(name if numbers[name] == 1 else f"{name} ({organisation['ID']})")
     return {
         one: ", ".join([*listed[:_MAX_NAMES], *(["…"] * (len(listed) > _MAX_NAMES))]) for one, listed in names.items()
     }

@@ -214,6 +214,12 @@ def test_an_agent_of_many_organisations_names_two(two_customers: Browser, worksp
     assert "Boat desk · Boats &amp; Co, Cafe, …<" in two_customers.open("/convos").text
 
 
+def test_organisations_with_the_same_name_are_told_apart(two_customers: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/orgs/boats", {"name": "Acme Travel", "widgetIDs": ["boats"]})
+    page = two_customers.open("/convos").text
+    assert "Boat desk · Acme Travel (boats)<" in page and "Support · Acme Travel (acme)<" in page
+
+
 @pytest.mark.usefixtures("midday")
 def test_conversations_are_compared_by_organisation(
     two_customers: Browser, workspace: NewWorkspace, workspace_api: Api
