@@ -50,7 +50,7 @@ def compare(
     """
     groups = [{**group, **{name: figures.with_rates(group[name]) for name in _PERIODS}} for group in report["groups"]]
     known = [name for name in figures.NAMES if _has(groups, name)]
-    name = selected["chart"] if selected["chart"] in known else [*known, selected["chart"] or figures.NAMES[0]][0]
+    name = _figure(known, selected["chart"])
     rows = _rows(groups, name, selected["sort"]) if known else []
     agent_id = selected["agent"] if selected["agent"] in titles else ""
     return {
@@ -69,6 +69,13 @@ def compare(
         ],
         "sort": selected["sort"],
     }
+
+
+def _figure(known: list[str], selected: str) -> str:
+    """Return the selected figure if the groups have it or have no figures, otherwise the first that they have."""
+    if selected in known:
+        return selected
+    return known[0] if known else selected or figures.NAMES[0]
 
 
 def _has(groups: list[Document], name: str) -> bool:

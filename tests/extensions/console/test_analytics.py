@@ -22,22 +22,14 @@ extensions.require("reports")
 
 from chalicelib.extensions.reports import hours
 from chalicelib.extensions.reports.counts import DayRow, record_changes
+from tests.extensions.console.counted_agents import TODAY, day_before, with_counts
 from tests.extensions.console.stored_counts import count
-
-TODAY = clock.iso(clock.seconds())[:10]
 
 
 @pytest.fixture
 def signed_in(browser: Browser, workspace_api: Api, workspace: NewWorkspace) -> Browser:
     """Return the client's browser, and store counts and leads for the client's agent and for another agent."""
-    for agent_id, number in (("support", 7), ("other", 999)):
-        count(workspace.workspace_id, agent_id, TODAY, 0, "NL", conversations=number, messages=12 * number, seconds=70)
-        count(workspace.workspace_id, agent_id, "2026-01-31", 23, "NL", conversations=number)
-        workspace_api.post(
-            "/v3/leads", {"lead": {"agentId": agent_id, "name": f"Ann of {agent_id}", "email": "a@b.test"}}
-        )
-    browser.start_session(email="bo@acme.test", password=PASSWORD)
-    return browser
+    return with_counts(browser, workspace_api, workspace.workspace_id)
 
 
 def test_a_person_sees_the_counts_of_their_agents(signed_in: Browser) -> None:
@@ -68,18 +60,6 @@ def test_the_overview_has_the_counts_of_7_30_or_90_days(signed_in: Browser, work
         assert f"<strong>{total}</strong>" in page
         assert re.findall(r'href="[^"]*[?]days=(\d+)" aria-current="true"', page) == [str(days)]
     assert signed_in.open("/overview?days=8").status == 400
-
-
-def test_charts_have_five_dates_at_equal_distances_and_one_legend(signed_in: Browser) -> None:
-    page = signed_in.open("/overview").text
-    axis = page.partition('<svg class="plot"')[2].partition("</figure>")[0]
-    dates = re.findall(r'dy="20" text-anchor="(\w+)">([^<]*)<', axis)
-    assert [one for one, _ in dates] == ["middle", "middle", "middle", "middle", "end"]
-    assert [label for _, label in dates] == [
-        f"{clock.to_datetime(clock.seconds() - days * 86_400):%-d %b}" for days in (28, 21, 14, 7, 0)
-    ]
-    assert page.count("<figure") == 1 and page.count("Dashed") == 1
-    assert len(re.findall('dy="20"', signed_in.open(f"/analytics?interval=hour&from={TODAY}").text)) % 3 == 0
 
 
 def test_a_single_date_is_completed(signed_in: Browser) -> None:
@@ -121,22 +101,6 @@ def test_pages_contain_the_changes_of_the_last_seconds(
         assert "<strong>5</strong>" in text and "990" not in text and "995" not in text
         (until,) = re.findall(r"Counted until <time[^>]*>[^<]+ (\d\d:\d\d) UTC</time>\.", page)
         assert until in {clock.iso(clock.seconds() - seconds)[11:16] for seconds in (10, 70)}
-
-
-def points(page: str) -> list[int]:
-    """Return the number of points in each line of the page's charts."""
-    return [part.partition('"')[0].count(",") for part in page.split('class="line" points="')[1:]]
-
-
-@pytest.mark.parametrize(("path", "drawn"), [("/overview", 29), ("/analytics", 29), ("/analytics?days=7", 6)])
-def test_the_part_of_a_line_that_is_not_dashed_ends_before_today(path: str, drawn: int, signed_in: Browser) -> None:
-    page = signed_in.open(path).text
-    assert {*points(page)} == {drawn}
-    assert "Dashed: the current interval" in page
-    past = signed_in.open("/analytics?from=2026-02-01&to=2026-02-03").text
-    assert ({*points(past)}, "Dashed" in past, "unfinished" in past) == ({3}, False, False)
-    today = signed_in.open(f"/analytics?from={TODAY}&to={TODAY}").text
-    assert ({*points(today)}, "Dashed" in today) == ({1}, True)
 
 
 def test_pages_say_when_they_show_only_the_first_agents(
@@ -221,10 +185,6 @@ def test_numbers_are_written_as_in_the_language_of_the_organisation(
     assert "<strong>1.234</strong>" in browser.open("/overview").text
 
 
-def day_before(days: int) -> str:
-    return clock.iso(clock.seconds() - days * 86_400)[:10]
-
-
 def test_analytics_of_most_intervals_stay_small(workspace: NewWorkspace, workspace_api: Api) -> None:
     for days in range(32):
         row = DayRow(storage.join_key(workspace.workspace_id, "support"), storage.join_key("counts", day_before(days)))
@@ -240,57 +200,6 @@ def _operator(workspace: NewWorkspace) -> Browser:
     browser = Browser(workspace.workspace_id)
     browser.start_session(key=workspace.workspace_key)
     return browser
-
-
-def test_a_change_is_green_only_if_it_is_an_improvement(
-    browser: Browser, workspace_api: Api, workspace: NewWorkspace
-) -> None:
-    for days, number in ((1, 9), (31, 3)):
-        numbers = {"conversations": number, "handoffs": number}
-        count(workspace.workspace_id, "support", day_before(days), 9, "NL", **numbers)
-    browser.start_session(email="bo@acme.test", password=PASSWORD)
-    for path in ("/overview", "/analytics"):
-        page = browser.open(path).text
-        assert re.findall(r'<span class="(change[^"]*)">▲ 200 %', page) == ["change better", "change"]
-
-
-def test_a_chart_scales_by_the_values_that_it_draws(
-    browser: Browser, workspace_api: Api, workspace: NewWorkspace
-) -> None:
-    tomorrow = day_before(-1)
-    for date, number in ((tomorrow, 90_000), (TODAY, 9_000), (day_before(1), 8)):
-        count(workspace.workspace_id, "support", date, 0, "NL", conversations=number)
-    browser.start_session(email="bo@acme.test", password=PASSWORD)
-    for path, labels in (
-        ("/overview", ["10k", "7.5k", "5k", "2.5k", "0"]),
-        (f"/analytics?from={TODAY}&to={tomorrow}", ["10k", "7.5k", "5k", "2.5k", "0"]),
-        (f"/analytics?from={day_before(2)}&to={day_before(1)}", ["8", "6", "4", "2", "0"]),
-    ):
-        chart = browser.open(path).text.partition('<svg class="plot"')[2].partition("</svg>")[0]
-        assert re.findall(r'<text class="axis"[^>]*>([^<]*)<', chart)[:5] == labels
-
-
-def test_the_table_of_a_chart_has_the_dates_of_both_periods(signed_in: Browser) -> None:
-    page = signed_in.open("/analytics?from=2026-01-31&to=2026-02-01").text
-    row = r"<tr><th>([^<]*)<td>([^<]*)<td>([^<]*)<td>([^<]*)(?=<)"
-    assert re.findall(row, page)[:2] == [("31 Jan", "7", "29 Jan", "0"), ("1 Feb", "0", "30 Jan", "0")]
-    following = signed_in.open("/analytics?from=2026-02-02&to=2026-02-03").text
-    assert re.findall(row, following)[:2] == [("2 Feb", "0", "31 Jan", "7"), ("3 Feb", "0", "1 Feb", "0")]
-    march = signed_in.open("/analytics?from=2026-03-01&to=2026-03-31").text  # February is shorter
-    assert re.findall(row, march)[27:31] == [
-        ("28 Mar", "0", "28 Feb", "0"), *((f"{day} Mar", "0", "", "0") for day in (29, 30, 31))
-    ]  # fmt: skip
-
-
-def test_a_dashed_line_leads_to_an_unfinished_interval(signed_in: Browser) -> None:
-    lines = re.compile(r'<polyline class="(line[^"]*)" points="([^"]*)"')
-    for first, expected in (
-        (day_before(1), [("line", ["0"]), ("line rest", ["0", "1"]), ("line unfinished", ["1", "1"])]),
-        (day_before(2), [("line", ["0", "1"]), ("line rest", ["1", "2"]), ("line unfinished", ["2", "2"])]),
-    ):
-        page = signed_in.open(f"/analytics?from={first}&to={day_before(0)}").text
-        drawn = [(kind, [point.partition(",")[0] for point in points.split()]) for kind, points in lines.findall(page)]
-        assert drawn == expected
 
 
 def test_each_time_in_a_template_has_a_datetime() -> None:

@@ -20,7 +20,7 @@ extensions.require("reports")
 from tests.extensions.console.stored_counts import count
 
 _DAY = 24 * 60 * 60
-_LINK = r'<a href="[^"]*(/(?:convos|leads)\?[^"]*)">{}</a>'
+_LINK = r'<a [^>]*href="[^"]*(/(?:convos|leads)\?[^"]*)">{}</a>'
 
 
 @pytest.fixture

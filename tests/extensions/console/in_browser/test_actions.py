@@ -145,7 +145,9 @@ def test_a_person_chooses_a_period_and_groups(person: Person) -> None:
     assert "Europe/Amsterdam" in person.find(".top").text
     person.find("summary").click()
     assert len(person.driver.find_elements("css selector", "details[open] tbody tr")) == 7
-    person.filter("tz", "Mars")
+    person.filter("tz", "Asia/Tokyo")
+    assert "Asia/Tokyo" in person.find(".top").text
+    person.open("/analytics?tz=Mars")
     person.sees("This is not a time zone.")
 
 
