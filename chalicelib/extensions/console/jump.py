@@ -1,16 +1,18 @@
 """The search for pages and records by name, which leads to any place in the console."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import NamedTuple
 from urllib.parse import quote
 
 from chalice.app import Response
 
-from chalicelib.extensions.console import calls, guard, inbox, overview
+from chalicelib.extensions.console import calls, guard, inbox, overview, pages
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.routes import routes
 from chalicelib.extensions.console.sessions import ACCOUNT, Session
-from chalicelib.extensions.console.template_filters import agent_title, display_name
+from chalicelib.extensions.console.template_filters import agent_title, display_name, unix_seconds
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
@@ -33,25 +35,55 @@ _OPERATOR_PAGES = {
 }
 
 
+# The key of each kind's heading.
+_HEADINGS = {
+    "waiting": "waiting",
+    "agent": "page/agents",
+    "person": "clients",
+    "organisation": "organisations",
+    "webhook": "webhooks",
+    "page": "pages",
+}
+
+
 class Place(NamedTuple):
-    """A search result: its name, its path in the workspace, its icon, and the text key of its kind."""
+    """A search result: its name, its path in the workspace, its icon and its kind.
+
+    A conversation has its newest message as `note`. `fact` is a text at the end of the row, before the time `since`.
+    """
 
     name: str
     path: str
     icon: str
     kind: str
+    note: str = ""
+    fact: str = ""
+    since: int | None = None
 
 
 @signed_in("/jump")
 def read_jump(session: Session) -> Response:
     """List the pages, agents, people, organisations and webhooks that match the search and that the person may see.
 
-    The best matches come first. Links also search the conversations and leads. Without a search, list up to five
-    conversations that wait for a person, the longest wait first, and the pages.
+    The best matches and their kinds come first. Links also search the conversations and leads. Without a search, list
+    up to five conversations that wait for a person, the longest wait first, eight agents and organisations, and the
+    pages. An empty search, which the Enter key sends, opens the first of these.
     """
-    text = (current_request.query_value("q") or "").strip()[:MAX_TEXT]
-    places = [*_pages(session), *_records(session, text)] if text else [*_waiting(session), *_pages(session)]
-    return guard.page(session, "jump.html", "/jump", text=text, max_text=MAX_TEXT, places=_best(places, text))
+    query = current_request.query_value("q")
+    text = (query or "").strip()[:MAX_TEXT]
+    places = _best([*_pages(session), *_records(session, text)], text) if text else [*_first_places(session)]
+    if query is not None and not text:
+        return pages.redirect(f"/{session.workspace_id}{places[0].path}")
+    return guard.page(
+        session, "jump.html", "/jump", text=text, max_text=MAX_TEXT, groups=_by_kind(places), headings=_HEADINGS
+    )
+
+
+def _by_kind(places: list[Place]) -> list[tuple[str, list[Place]]]:
+    """Return the places of each kind. The kind of the best match comes first."""
+    order = [*dict.fromkeys(place.kind for place in places)]
+    by_kind = sorted(places, key=lambda place: order.index(place.kind))
+    return [(kind, [*group]) for kind, group in groupby(by_kind, lambda place: place.kind)]
 
 
 def _best(places: list[Place], text: str) -> list[Place]:
@@ -65,11 +97,37 @@ def _best(places: list[Place], text: str) -> list[Place]:
     return sorted((place for place in places if search in place.name.casefold()), key=rank)
 
 
-def _waiting(session: Session) -> Iterator[Place]:
-    if "/convos" in session.pages:
-        for one in inbox.read(session).conversations["waiting"][:_MAX_WAITING]:
-            path = f"/convos/{quote(one['agentId'], safe='')}/{quote(one['ID'], safe='')}"
-            yield Place(display_name(one, "userName", "userEmail", "ID"), path, "convos", "waiting")
+def _first_places(session: Session) -> Iterator[Place]:
+    """Yield the conversations that wait the longest, the first agents and organisations, and the pages.
+
+    This costs one request for the agents and, for operators, one for the organisations.
+    """
+    titles = overview.visible_agents(session).titles
+    waiting = inbox.read(session).conversations["waiting"] if "/convos" in session.pages else []
+    yield from (_conversation(record, titles) for record in waiting[:_MAX_WAITING])
+    if "/agents" in session.pages:
+        t, counts = guard.texts(session), Counter(record["agentId"] for record in waiting)
+        for agent_id, title in [*titles.items()][:_MAX_RESULTS]:
+            number = t("number_waiting", number=counts[agent_id]) if counts[agent_id] else ""
+            yield _agent(agent_id, title)._replace(fact=number)
+    if session.client_id is None:
+        organisations = calls.get("/v3/orgs", {"pageSize": _MAX_RESULTS})["data"]
+        yield from (_organisation(session, record) for record in organisations)
+    yield from _pages(session)
+
+
+def _conversation(record: Document, titles: dict[str, str]) -> Place:
+    """Return the place of a conversation that waits. Its agent is named if the person sees several."""
+    agent_id, since = record["agentId"], record.get("waitingSince") or record.get("lastModified")
+    return Place(
+        display_name(record, "userName", "userEmail", "ID"),
+        f"/convos/{quote(agent_id, safe='')}/{quote(record['ID'], safe='')}",
+        "convos",
+        "waiting",
+        note=display_name(record, "lastMessage", "title"),
+        fact=str(titles.get(agent_id, agent_id)) if len(titles) > 1 else "",
+        since=unix_seconds(since),
+    )
 
 
 def _pages(session: Session) -> Iterator[Place]:
@@ -90,7 +148,7 @@ def _records(session: Session, text: str) -> Iterator[Place]:
         yield from _first(text, _people(session, text))
     if session.client_id is None:
         organisations = calls.get("/v3/orgs", {"pageSize": _PAGE_SIZE})["data"]
-        yield from _first(text, (_organisation(record) for record in organisations))
+        yield from _first(text, (_organisation(session, record) for record in organisations))
         webhooks = calls.get("/v3/webhooks")["data"]
         yield from _first(text, (_webhook(record) for record in webhooks))
 
@@ -106,7 +164,11 @@ def _agents(session: Session, text: str) -> Iterator[Place]:
     else:
         titles = overview.visible_agents(session).titles
     for agent_id, title in titles.items():
-        yield Place(title, f"/agents/{agent_id}", "agents", "agent")
+        yield _agent(agent_id, title)
+
+
+def _agent(agent_id: str, title: str) -> Place:
+    return Place(title, f"/agents/{agent_id}", "agents", "agent")
 
 
 def _people(session: Session, text: str) -> Iterator[Place]:
@@ -121,8 +183,11 @@ def _people(session: Session, text: str) -> Iterator[Place]:
             yield Place(shown, f"/settings/orgs/{home}/clients/{client['ID']}", "account", "person")
 
 
-def _organisation(record: Document) -> Place:
-    return Place(display_name(record, "name", "ID"), f"/settings/orgs/{record['ID']}", "settings", "organisation")
+def _organisation(session: Session, record: Document) -> Place:
+    t, number = guard.texts(session), len(record.get("widgetIDs") or ())
+    agents = t("agents_one") if number == 1 else t("agents_number", number=number)
+    name = display_name(record, "name", "ID")
+    return Place(name, f"/settings/orgs/{record['ID']}", "settings", "organisation", fact=agents)
 
 
 def _webhook(record: Document) -> Place:

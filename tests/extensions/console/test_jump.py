@@ -41,6 +41,7 @@ def test_an_operator_finds_each_kind_of_record(world: World) -> None:
     records = ["/agents/support", "/settings/orgs/acme/clients/kim", webhook]
     assert places(operator, f"?q={CANARY.upper()}")[:3] == records
     assert places(operator, "?q=acme")[0] == "/settings/orgs/acme"
+    assert re.search(r"<mark>Acme</mark>.*?<small>1 agent</small>", operator.open("/jump?q=acme").text)
 
 
 def test_an_administrator_finds_only_the_records_of_the_organisation(world: World) -> None:
@@ -72,8 +73,36 @@ def test_without_a_text_the_search_begins_with_who_waits_longest(
         workspace_api.post(f"/agents/support/interact/{name}/state", body)
         pass_time(60)
     browser.start_session(email="bo@acme.test", password=PASSWORD)
-    assert places(browser, "")[:6] == [
+    assert places(browser, "")[:7] == [
         *(f"/convos/support/{name}" for name in ("Ann", "Ben", "Cy", "Di", "Eve")),
+        "/agents/support",
         "/overview",
     ]
     assert "/convos/support/Ann" not in places(browser, "?q=overview")
+    page = browser.open("/jump").text
+    rows = re.findall(r"<li><a[^>]*>(.*?)</a></li>", page.partition("places-search")[2])
+    assert ["<span>Hello</span>" in rows[0], "<time" in rows[0], "<kbd" in rows[0], "<kbd" in rows[1]] == [
+        True, True, True, False,
+    ]  # fmt: skip
+    assert "<small>6 waiting</small>" in rows[5]
+
+
+def test_results_of_a_kind_are_together_and_the_best_kind_is_first(world: World) -> None:
+    def headings(query: str) -> list[str]:
+        page = operator.open(f"/jump{query}").text.partition("places-search")[2]
+        return re.findall(r"<h2[^>]*>([^<]*)", page)
+
+    operator = world.browser("")
+    assert headings("") == ["Waiting for a person", "Agents", "Organisations", "Pages"]
+    assert headings("?q=acme") == ["Organisations", "People"]
+    assert headings("?q=organisation")[0] == "Pages"
+    assert world.browser("shut@acme.test").open("/jump").text.count("<h2") == 1
+
+
+def test_the_enter_key_opens_the_first_place(browser: Browser, workspace_api: Api) -> None:
+    """Without a text, the form sends an empty search."""
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    assert "<h1>Support</h1>" in browser.open("/jump?q=").text
+    body = state_body("Hello") | {"metadata": {"userName": "Ann", "state": "requested_chat"}}
+    workspace_api.post("/agents/support/interact/ann/state", body)
+    assert "Hello" in browser.open("/jump?q=+").text
