@@ -1,4 +1,4 @@
-"""What a lead's page shows about the person: the newest messages of the conversation, and the person's other leads."""
+"""What a lead's page shows about the person: the conversation's newest messages and notes, and the other leads."""
 
 from itertools import islice
 from typing import Any
@@ -6,48 +6,62 @@ from typing import Any
 from chalicelib import clock, ids, storage
 from chalicelib.conversations import listing, store, transcript
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import bubbles, conversations, lead_people, leads, overview
+from chalicelib.extensions.console import bubbles, conversations, lead_people, leads, overview, private_notes
+from chalicelib.extensions.console import conversation_actions as actions
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.inbox import VISITOR
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.extensions.console.template_filters import unix_seconds
+from chalicelib.extensions.console.template_filters import truncate, unix_seconds
 from chalicelib.leads.listing import LeadQuery
 from chalicelib.storage import Document, join_key, split_key
 
-# The maximum numbers of messages and of other leads on the page, and of conversations and leads that are compared.
-_MAX_MESSAGES, _MAX_OTHERS = 4, 5
+# The maximum numbers of messages, notes and other leads on the page, and of conversations and leads that are compared.
+_MAX_MESSAGES, _MAX_NOTES, _MAX_OTHERS = 12, 5, 5
 _MAX_CONVERSATIONS, _MAX_LEADS = 50, 100
 _HOUR_MILLISECONDS = 60 * 60 * 1000
 
 
 def conversation_of(session: Session, lead: Document) -> Document:
-    """Return the template variables for the lead's conversation: `{meta, messages, variables}`, or nothing if unknown.
+    """Return the template variables for the lead's conversation, if it is known: `{meta, messages, notes, variables}`.
 
-    Without the member `convoId`, compare the visitor of the 50 conversations that began before or within an hour after
-    the capture. This costs at most three requests, and one for each chunk with one of the newest four messages.
+    `notes` contains the text before the newest five private notes, and these. Without the member `convoId`, compare the
+    visitor of the 50 conversations that began before or within an hour after the capture. This costs at most three
+    requests, and one for each chunk with one of the newest 12 messages.
     """
     row = _find(session, lead) if "/convos" in session.pages else None
     if row is None:
-        return {"meta": None, "messages": [], "variables": []}
+        return {"meta": None, "messages": [], "notes": None, "variables": []}
     newest, meta = islice(transcript.newest_messages(row), _MAX_MESSAGES), conversations.metadata_of(row)
     messages = bubbles.bubbles_that_fit(newest)[::-1]
-    return {"meta": meta, "messages": messages, "variables": conversations.variables_of(meta)}
+    undated, entries = private_notes.split(truncate(meta.get("notes") or "", actions.MAX_NOTES_LENGTH))
+    return {
+        "meta": meta,
+        "messages": messages,
+        "notes": (undated, entries[-_MAX_NOTES:]),
+        "variables": conversations.variables_of(meta),
+    }
 
 
 def others_of(session: Session, lead: Document) -> Document:
-    """Return the template variables for the person's other leads: `{others, others_query}`.
+    """Return the template variables for the person's other leads: `{others, others_query, questions}`.
 
     The list has at most five of the newest 100 leads. The query selects all of the person's leads, and is None if the
-    lead does not identify the person. This costs one request for the agents, and two for each agent with many leads.
+    lead does not identify the person. This costs one request for the agents, two for each agent with many leads, and
+    one for what the other leads asked about.
     """
     member, text = leads.first_text(lead, leads.PERSON)
     if not text:
-        return {"others": [], "others_query": None}
+        return {"others": [], "others_query": None, "questions": {}}
     titles = overview.visible_agents(session).titles
     newest = islice(leads.rows(session, titles, LeadQuery(None, None, None, "", None)), _MAX_LEADS)
     records: Any = ({"id": row.lead_id, **row.open()} for _, row in newest)
     same = (one for one in records if leads.first_text(one, (member,))[1] == text and one["id"] != lead["id"])
-    return {"others": [*islice(same, _MAX_OTHERS)], "others_query": query_string({"q": text})}
+    others = [*islice(same, _MAX_OTHERS)]
+    return {
+        "others": others,
+        "others_query": query_string({"q": text}),
+        "questions": lead_people.questions(session, others),
+    }
 
 
 def _find(session: Session, lead: Document) -> ConversationRow | None:

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from chalicelib.extensions import has
 from tests.api import Api
 from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import HOSTILE, PASSWORD
@@ -127,6 +128,32 @@ def test_a_lead_shows_what_was_said_and_the_persons_other_leads(bo: Browser, wor
     others = page.partition("Other leads of")[2].partition("<details")[0]
     assert [f'{one}"' in others for one in (other, longer, path)] == [True, False, False]
     assert "is unknown" in bo.open(lead(email="bob@a.test")).text
+
+
+def test_a_lead_shows_the_private_notes_and_what_the_others_asked(bo: Browser, workspace_api: Api) -> None:
+    turns = [{"from": "human", "messages": [{"item": {"text": "Are dogs welcome?"}}]}]
+    for convo_id in ("x1", "x2"):
+        workspace_api.post(f"/agents/support/interact/{convo_id}/state", {"turns": turns})
+    noted = f"Undated\n\nNoor, 2026-11-27 08:11:02 UTC:\n{HOSTILE}"
+    workspace_api.patch("/v3/agents/support/convos/x1", {"conversation": {"notes": noted}})
+    other, lead = (
+        workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "email": "a@b.test", "convoId": convo_id}})
+        for convo_id in ("x2", "x1")
+    )
+    page = bo.open(f"/leads/support/{lead.data['id']}").text
+    notes = page.partition("<h2>Private notes</h2>")[2].partition("</section>")[0]
+    assert "Undated" in notes and "<bdi>Noor</bdi>" in notes and "onerror=alert" in notes and "<img" not in page
+    others = page.partition("Other leads of")[2].partition("</ul>")[0]
+    assert '<p class="hint">Are dogs welcome?</p>' in others
+    assert "Private notes" not in bo.open(f"/leads/support/{other.data['id']}").text
+
+
+def test_a_lead_explains_what_is_deleted(operator: Browser, path: str) -> None:
+    removal = operator.open(path).text.partition('class="card removal"')[2].partition("</section>")[0]
+    assert re.findall('<p class="hint">([^<]*)', removal) == [
+        "Deletes this lead only. Its conversation is kept.",
+        *(["Deletes all conversations, leads and records of this visitor."] if has("erasures") else []),
+    ]
 
 
 def test_a_lead_hides_the_conversation_from_a_person_without_the_page(bo: Browser, workspace_api: Api) -> None:
