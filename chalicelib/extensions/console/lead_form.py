@@ -54,8 +54,7 @@ def _save(session: Session, agent_id: str, lead_id: str, sent: dict[str, str]) -
 
 
 def _delete(session: Session, agent_id: str, lead_id: str) -> Response:
-    if not session.is_admin:
-        raise errors.Forbidden("Only administrators can delete leads.")
+    leads.require_administrator(session)
     with suppress(errors.NotFound):  # the form has been submitted twice
         _read(session, agent_id, lead_id)
         commit_now(lambda: calls.send("DELETE", _PATH, None, lead_id=lead_id))

@@ -31,7 +31,7 @@ from chalicelib.leads.listing import LeadQuery
 from chalicelib.leads.store import LeadRow
 from chalicelib.storage import Document
 
-_FIELDS = ("agent", "from", "to", "q", "order")
+FILTERS = ("agent", "from", "to", "q", "order")
 _OLDEST = "oldest"  # the value of `order` with which the oldest lead is first
 PAGE_SIZE, MAX_EXPORTED = 50, 5_000
 _MAX_COUNTED = 500  # leads
@@ -48,7 +48,7 @@ _HOUR = 60 * 60
 @signed_in("/leads")
 def list_leads(session: Session) -> Response:
     """List the leads of one agent or of all visible agents, newest first or oldest first."""
-    query, agents = filtered_lists.query_from_request(_FIELDS), overview.visible_agents(session)
+    query, agents = filtered_lists.query_from_request(FILTERS), overview.visible_agents(session)
     read = partial(_page, session, agents.titles)
     agents = agents._replace(titles=organisation_list.with_organisations(session, agents.titles))
     return filtered_lists.page(session, "leads.html", "/leads", query, read, **_values(query, agents))
@@ -77,6 +77,12 @@ def conversation_of(lead: Document) -> str | None:
     captured = unix_seconds(lead.get("createdAt"))
     query = {"tab": "all", "agent": lead["agentId"], "q": text, "to": captured and captured + _HOUR}
     return f"/convos{query_string(query)}"
+
+
+def require_administrator(session: Session) -> None:
+    """Raise Forbidden if the person may not delete leads."""
+    if not session.is_admin:
+        raise errors.Forbidden("Only administrators can delete leads.")
 
 
 def first_text(lead: Document, names: Iterable[str]) -> tuple[str, str]:
@@ -110,6 +116,7 @@ def _values(query: dict[str, str], agents: overview.VisibleAgents) -> Document:
         "conversation_of": conversation_of,
         "export_limit": MAX_EXPORTED,
         "saved": current_request.query_value("saved"),
+        "changed": current_request.query_value("changed") or "",
     }
 
 

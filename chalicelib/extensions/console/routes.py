@@ -94,6 +94,7 @@ _FORMS = {
     f"{_CONVERSATION}/delete": "conversation_records.delete",
     _MESSAGE: "message_form.save_message",
     f"{_MESSAGE}/delete": "message_form.delete_message",
+    "/leads": "bulk_leads.change_many",
     _LEAD: "lead_form.save_lead",
     _ORGANISATION: "settings.save_organisation",
     f"{_ORGANISATION}/agents": "organisation_agents.save_agents",

@@ -75,6 +75,7 @@ ROWS: dict[Route, Row] = {
     ("GET", f"{_HOME}/organisation"): Row(OPERATOR, shows=False),
     ("POST", f"{_HOME}/organisation"): Row(OPERATOR, page=f"{_HOME}/organisation", typed={"org": "acme"}),
     ("GET", f"{_HOME}/leads"): Row(PERSON, "?agent=support"),
+    ("POST", f"{_HOME}/leads"): Row(ADMIN, page=f"{_HOME}/leads", typed={"action": "delete", "pick.1": "{lead_id}"}),
     ("GET", f"{_HOME}/leads.csv"): Row(PERSON, "?agent=support"),
     ("GET", _LEAD): Row(PERSON),
     ("POST", _LEAD): Row(PERSON, page=_LEAD, typed={"name": "Changed"}),
@@ -267,6 +268,7 @@ def fail_delivery(workspace_id: str, webhook_id: str, delivery_id: str) -> None:
 
 def fields(world: World, route: str, row: Row, owner: Browser) -> dict[str, str]:
     """Return what an authorised person's browser sends for the first form with this address and the row's `action`."""
+    typed = {name: world.path(value) for name, value in row.typed.items()}
     page = (
         owner.open(world.path(row.page).removeprefix(owner.home)) if row.page != "/console" else Api().get("/console")
     )
@@ -277,8 +279,8 @@ def fields(world: World, route: str, row: Row, owner: Browser) -> dict[str, str]
             inputs = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', content)
             hidden = {name: html.unescape(value) for name, value in inputs}
             if "action" not in hidden or hidden["action"] == row.typed.get("action", hidden["action"]):
-                return {**hidden, **row.typed}
-    return dict(row.typed)
+                return {**hidden, **typed}
+    return typed
 
 
 def requests(world: World, owner: Browser) -> dict[Route, bytes | None]:

@@ -169,3 +169,46 @@ def test_the_order_of_the_list_is_named(bo: Browser) -> None:
         page = bo.open(f"/leads{query}").text
         link = re.findall(r'<a class="order" href="([^"]*)"[^>]*aria-label="([^"]*)">([^<]*)', page)
         assert link == [(f"{bo.home}/leads{other}", f"{order}. Change the order", f"{order} ")]
+
+
+def choose(page: str) -> dict[str, str]:
+    """Return the form's fields with all check boxes checked."""
+    boxes = re.findall(r'name="(pick\.[^"]*)" value="([^"]*)"', page)
+    return {"form": re.findall(r'name="form" value="([^"]*)"', page)[-1], **dict(boxes)}
+
+
+def test_the_leads_of_chosen_people_are_exported(browser: Browser, workspace_api: Api) -> None:
+    for name, email in (("Ann", "a@b.test"), ("Ben", "b@b.test"), ("Ann", "a@b.test")):
+        add_lead(workspace_api, name=name, email=email)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    page = browser.open("/leads").text
+    assert 'value="delete"' not in page
+    fields = choose(page)
+    ann = next(name for name, value in fields.items() if " " in value)
+    file = browser.post("/leads", {"form": fields["form"], "action": "export", ann: fields[ann]})
+    assert file.headers["content-disposition"] == 'attachment; filename="leads.csv"'
+    assert (file.text.count("a@b.test"), file.text.count("b@b.test")) == (2, 0)
+    assert browser.post("/leads", {**fields, "action": "delete"}).status == 403
+    assert len(workspace_api.get("/v3/leads").data) == 3
+
+
+def test_an_administrator_deletes_the_leads_of_chosen_people(browser: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    for name in ("Ann", "Ben"):
+        add_lead(workspace_api, name=name)
+    other = add_lead(workspace_api, agentId="other", name="Other")
+    page = browser.open("/leads?order=oldest")
+    fields = choose(page.text)
+    action = "/leads?order=oldest"
+    assert "Select people first." in browser.submit(page, action, {"action": "delete"}).text
+    foreign = browser.submit(page, action, {**fields, "action": "delete", "pick.other": other})
+    too_many = browser.submit(page, action, {"action": "delete", "pick.1": " ".join(["x"] * 51)})
+    unknown = browser.submit(page, action, {**fields, "action": "end"})
+    assert (foreign.status, too_many.status, unknown.status) == (404, 400, 400)
+    assert len(workspace_api.get("/v3/leads").data) == 3
+    ben = [*fields][2]
+    after = browser.submit(page, action, {ben: fields[ben], "action": "delete"}).text
+    assert "Leads deleted: 1." in after and rows(after) == [["Ann"]] and "Oldest first" in after
+    assert [lead["name"] for lead in workspace_api.get("/v3/leads").data] == ["Other", "Ann"]
+    assert "Leads deleted: 1." in browser.submit(page, action, {ben: fields[ben], "action": "delete"}).text
