@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+# A string may end with the text, so that a truncated one is matched once and not again from each quote in it.
+_STRING = r'"(?:[^"\\]|\\.)*'
 _PART = re.compile(
-    r'(?P<name>"(?:[^"\\]|\\.)*"(?=:))|(?P<string>"(?:[^"\\]|\\.)*")|(?P<value>\b(?:true|false|null)\b|-?\d[\d.eE+-]*)'
+    rf'(?P<name>{_STRING}"(?=:))|(?P<string>{_STRING}(?:"|\\?$))|(?P<value>\b(?:true|false|null)\b|-?\d[\d.eE+-]*)'
 )
 
 

@@ -19,6 +19,7 @@ _PAGE_SIZE = 50
 _MAX_TITLES = 2
 # The maximum number of agents whose titles are known, of people who are counted, and of tallies that are read.
 _MAX_AGENTS, _MAX_PEOPLE, _MAX_TALLIES = 500, 1_000, 400
+_MAX_PEOPLE_BYTES = 2_000_000
 SORTS = ("", "people", "waiting")
 """The orders of the list: by name, and by two numbers, the largest first."""
 
@@ -90,10 +91,18 @@ def _facts(session: Session, page: Sequence[Document], numbers: Numbers) -> dict
 
 
 def _count_people(workspace_id: str) -> tuple[Counter[str], bool]:
-    """Return how many of the first 1,000 people belong to each organisation, and whether there are more."""
-    rows = [*storage.iterate(ClientRow, workspace_id, limit=_MAX_PEOPLE + 1, consistent=False)]
-    documents = (row.open() for row in rows[:_MAX_PEOPLE])
-    return Counter(str(one.get("orgId") or "") for one in documents), len(rows) > _MAX_PEOPLE
+    """Return how many of the first people belong to each organisation, and whether there are more.
+
+    This counts at most 1,000 people, and fewer if their records exceed 2 MB.
+    """
+    people: Counter[str] = Counter()
+    left = _MAX_PEOPLE_BYTES
+    for row in storage.iterate(ClientRow, workspace_id, limit=_MAX_PEOPLE + 1, consistent=False):
+        left -= len(row.document)
+        if people.total() == _MAX_PEOPLE or left < 0:
+            return people, True
+        people[str(row.open().get("orgId") or "")] += 1
+    return people, False
 
 
 def _recent_numbers(workspace_id: str, lists: Sequence[Sequence[str]]) -> Iterator[int | None]:

@@ -7,7 +7,7 @@ SVG file with an address of its own. It is text, so that it needs no binary medi
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, guard, pages, sessions
+from chalicelib.extensions.console import calls, guard, pages, rights, sessions
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import PHOTO, is_photo, photo_version
@@ -22,7 +22,7 @@ _SVG = (
 
 @signed_in(sessions.ACCOUNT)
 def read_photo(session: Session, client_id: str) -> Response:
-    """Return the photo of the session's person, of a person in their organisation or, to an operator, of any person.
+    """Return the photo of the session's person. Administrators and operators also see those in their list of people.
 
     The browser keeps the photo, whose address contains its version. Another person's photo costs one request.
     """
@@ -43,8 +43,9 @@ def change(session: Session, sent: dict[str, str]) -> Document:
 
 
 def _read_other(session: Session, client_id: str) -> Document:
+    """Return a person whom the session's person sees in the list of people. Raise Forbidden and NotFound."""
     client: Document = calls.get("/v2/clients/{client_id}", client_id=client_id)["data"]
-    org_id = session.client.get("orgId")
-    if session.client_id is not None and (not org_id or client.get("orgId") != org_id):
-        raise errors.NotFound.of("client")
+    rights.require_organisation(session, client.get("orgId") or "")
+    if not session.may_open("/settings"):
+        raise errors.Forbidden("You have no access to the people of your organisation.")
     return client

@@ -125,7 +125,7 @@ ROWS: dict[Route, Row] = {
     ("GET", _DELIVERY): Row(OPERATOR),
     ("POST", _DELIVERY): Row(OPERATOR, page=_HOOK),
     ("GET", f"{_HOME}/account"): Row(OWN, shows=False),
-    ("GET", f"{_HOME}/photos/{{client_id}}"): Row(PERSON, shows=False),
+    ("GET", f"{_HOME}/photos/{{client_id}}"): Row(ADMIN, shows=False),
     ("POST", f"{_HOME}/account"): Row(OWN, page=f"{_HOME}/account", typed={"notify": "on", "timezone": "Asia/Tokyo"}),
     ("POST", f"{_HOME}/end-view"): Row(OWN, page=f"{_HOME}/overview"),
     ("POST", f"{_HOME}/account/password"): Row(OWN, page=f"{_HOME}/account", typed=_NEW_PASSWORD),

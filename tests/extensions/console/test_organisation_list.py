@@ -81,6 +81,8 @@ def test_organisations_with_too_many_agents_show_no_conversations(
     page, column = customers.open("/settings").text, "Conversations"
     assert [facts(page, org_id)[column] for org_id in ("acme", "boats", "cafe")] == ["0", "–", "0"]
     assert facts(page, "acme")["People"].endswith("+")
+    monkeypatch.setattr(organisation_facts, "_MAX_PEOPLE_BYTES", 1)
+    assert facts(customers.open("/settings").text, "acme")["People"] == "0+"
 
 
 def test_conversations_of_the_last_month_are_included(

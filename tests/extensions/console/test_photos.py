@@ -1,4 +1,4 @@
-"""A person's photo: people choose and remove their own, and only their organisation and operators see it."""
+"""A person's photo: people choose and remove their own, and only administrators and operators see those of others."""
 
 import base64
 import re
@@ -59,18 +59,20 @@ def test_a_form_without_a_new_photo_keeps_the_stored_one(signed_in: Browser, wor
     assert workspace_api.get("/v2/clients/bo").data["squarePhotoURL"] == _PHOTO
 
 
-def test_a_photo_is_shown_to_the_organisation_and_operators(
+def test_a_photo_is_shown_to_administrators_of_the_organisation_and_operators(
     signed_in: Browser, operator: Browser, workspace_api: Api
 ) -> None:
     choose(signed_in, _PHOTO)
-    organisations = {"ann": "acme", "eve": "rival", "ida": None}
-    for client_id, org_id in organisations.items():
-        client = {"orgId": org_id, "email": f"{client_id}@acme.test", "dashboardPassword": PASSWORD}
+    admin = {"isOrgAdmin": True, "orgId": "acme"}
+    people = {"ada": admin, "leo": {**admin, "canAccess": ["/convos"]}, "ann": {"orgId": "acme"}}
+    people |= {"eve": {**admin, "orgId": "rival"}, "ida": {**admin, "orgId": None}}
+    for client_id, members in people.items():
+        client = {**members, "email": f"{client_id}@acme.test", "dashboardPassword": PASSWORD}
         workspace_api.post(f"/v2/clients/{client_id}", client)
     statuses = {}
-    for client_id in organisations:
+    for client_id in people:
         other = signed_in.another()
         other.start_session(email=f"{client_id}@acme.test", password=PASSWORD)
         statuses[client_id] = other.open("/photos/bo").status
-    assert statuses == {"ann": 200, "eve": 404, "ida": 404}
+    assert statuses == {"ada": 200, "leo": 403, "ann": 403, "eve": 404, "ida": 404}
     assert _ADDRESS.search(operator.open("/settings/orgs/acme").text) and operator.open("/photos/bo").status == 200

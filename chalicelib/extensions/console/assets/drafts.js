@@ -19,7 +19,7 @@ for (const field of (storage && form?.querySelectorAll("textarea")) ?? []) {
   // Without the text, the server redirects after an action, so that a reload repeats nothing.
   form.addEventListener("submit", ({ submitter }) => {
     field.disabled = !field.parentElement.contains(submitter) && storage.getItem(key) === field.value;
-    setTimeout(() => { field.disabled = false; }); // the form's data has been collected
+    setTimeout(() => { field.disabled = false; }); // the form's data is collected
   });
 }
 

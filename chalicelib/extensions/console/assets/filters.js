@@ -1,4 +1,4 @@
-// Presses the button of a group of fields, such as filters, when a field changes.
+// Presses the button of a group, such as the filters, when a field changes.
 for (const group of document.querySelectorAll("[data-submit]")) {
   const button = group.querySelector("button"), submit = () => button.form.requestSubmit(button);
   button.hidden = true;

@@ -7,7 +7,7 @@ const move = (step) => {
   const current = rows.find((row) => row === document.activeElement) ?? rows.find((row) => row.ariaCurrent);
   (rows[rows.indexOf(current) + step] ?? current ?? rows[0])?.focus();
 };
-// In the list, chooses the focused row. The list's menu is hidden until a row is chosen.
+// In the list, chooses the focused row first.
 const end = () => {
   document.activeElement.closest("li")?.querySelector(".pick input:not(:checked)")?.click();
   const menu = document.querySelector(".menu");

@@ -7,7 +7,6 @@ for (const { dataset, innerHTML } of document.querySelectorAll("[data-part]")) s
 const { live: address, ...position } = live.dataset; // the position is what this page shows
 let isSending, isExpired, isEnded, failures = 0, earliest = 0, active = Date.now(), wake = () => {};
 
-// Returns the problem, if any.
 const pull = async () => {
   const isReply = isSending && !isExpired; // a retry with the same `mid` adds no second message
   const reply = isReply && { method: "POST", body: new URLSearchParams(new FormData(form)) };
@@ -56,7 +55,7 @@ const showAssignee = (assigned) => {
   document.querySelector("#assignee").textContent = (assigned && option?.text) || "";
 };
 
-// Replaces a part, but no field that the person is changing.
+// Replaces a part, unless the person is changing a field.
 const showPart = (part) => {
   const name = part.dataset.part, old = document.querySelector(`[data-part="${name}"]`);
   const isFocused = old.contains(document.activeElement);
@@ -68,12 +67,13 @@ const showPart = (part) => {
   if (isFocused) part.querySelector("button,summary,input")?.focus();
 };
 
-// Keeps what the person sees in its place: the newest message or, above it, another message.
+// Keeps in place what the person sees: the newest message or, above it, another.
 const keepInPlace = (change) => {
-  const isAtEnd = scroll.scrollTop > -8, last = live.lastElementChild, top = () => find(last)?.getBoundingClientRect().top;
-  const before = top();
+  const box = (element) => element?.getBoundingClientRect(), isAtEnd = scroll.scrollTop > -8;
+  const seen = [...live.querySelectorAll("[data-mark]")].find((turn) => box(turn).bottom > box(scroll).top);
+  const before = box(seen);
   change();
-  scroll.scrollBy(0, isAtEnd ? -scroll.scrollTop : top() - before || 0);
+  scroll.scrollBy(0, isAtEnd ? -scroll.scrollTop : box(find(seen))?.top - before?.top || 0);
 };
 
 const lock = (value) => {

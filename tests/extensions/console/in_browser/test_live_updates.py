@@ -240,6 +240,9 @@ def test_what_a_person_sees_stays_in_its_place(selector: str, person: Person, ru
     ask(run, "DELETE", f"{API}/messages/5")
     person.wait_until(lambda: "Line 5." not in turns(person))
     assert abs(person.driver.execute_script(place) - before) < 2
+    ask(run, "PATCH", f"{API}/messages/55", {"message": {"item": {"text": "Line 55 in\nfour\nlines\nnow."}}})
+    person.wait_until(lambda: "lines" in " ".join(turns(person)))
+    assert abs(person.driver.execute_script(place) - before) < 2
     assert person.find(".jump").is_displayed() is bool(mark)
     if mark:
         person.find(".jump").click()
