@@ -17,7 +17,7 @@ STORABLE_ROUTES = auth.OPEN_ROUTES.union(*(extension.storable_routes for extensi
 
 
 def forbid_storing(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Forbid browsers and proxies from storing the response, unless its route is public (middleware)."""
+    """Forbid browsers and proxies from storing the response, unless its route names who may store it (middleware)."""
     response = get_response(request)
     if request.path not in STORABLE_ROUTES or CACHE_CONTROL not in response.headers:
         response.headers = {**response.headers, CACHE_CONTROL: _NO_STORE}

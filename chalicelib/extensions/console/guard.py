@@ -62,7 +62,6 @@ def signed_in(page: str) -> Callable[[_View], _View]:
 
 def page(session: Session, template: str, current: str, status: int = 200, **values: Any) -> Response:
     """Return a page for a signed-in person, in the person's language. `current` is the page's path."""
-    session = webhook_health.known(session, current)
     response = pages.page(template, language_of(session), status, session=session, current=current, **values)
     webhook_health.keep(session, response)
     return response

@@ -90,7 +90,7 @@ def _page(
     tokens = get("/v3/tokens", {"limit": _PAGE_SIZE, "cursor": current_request.query_value("tokens")})
     webhooks = get("/v3/webhooks")["data"]
     return guard.form_page(
-        session._replace(failing=webhook_health.read(webhooks)),
+        webhook_health.known(session, webhooks),
         "settings.html",
         "/settings",
         error,

@@ -1,6 +1,8 @@
-"""Finds the webhooks that fail, whose number every page shows beside Settings.
+"""Finds the webhooks that fail. Pages show their number beside Settings while it is known.
 
-Reading them costs about nine requests per webhook. Therefore, a cookie keeps their ids for ten minutes.
+Reading them costs about nine requests per webhook. Therefore, only `/settings` reads all of them, and a cookie keeps
+their ids for ten minutes. A webhook's own page updates this webhook in the cookie. Without the cookie, the other pages
+show no number.
 """
 
 from collections.abc import Sequence
@@ -48,12 +50,15 @@ def failure(webhook: Document, deliveries: Sequence[Document]) -> Document | Non
     return newest if newest and newest["status"] in FAILED else None
 
 
-def known(session: "Session", page: str) -> "Session":
-    """Return an operator's session with the webhooks that fail, which a settings page reads if they are unknown."""
-    if page != "/settings" or session.client_id is not None or session.failing is not None:
-        return session
-    with suppress(errors.Unavailable):
-        return session._replace(failing=read(calls.get("/v3/webhooks")["data"]))
+def known(session: "Session", webhooks: Sequence[Document]) -> "Session":
+    """Return the session with those of the webhooks that fail, which are read if the cookie does not contain them.
+
+    They stay unknown if reading fails.
+    """
+    if session.failing is not None:
+        return session._replace(failing=session.failing & {one["id"] for one in webhooks})
+    with suppress(errors.ApiError):
+        return session._replace(failing=read(webhooks))
     return session
 
 

@@ -126,12 +126,18 @@ def test_an_operators_page_has_its_documented_cost(operator: Browser, workspace_
 
 @pytest.mark.usefixtures("midday")
 def test_finding_the_failing_webhooks_has_its_documented_cost(operator: Browser, workspace_api: Api) -> None:
-    hook = {"url": "https://hooks.test/x", "events": ["lead_captured"]}
-    workspace_api.post("/v3/webhooks", {"webhook": hook})
+    for number in range(10):
+        hook = {"url": f"https://hooks.test/{number}", "events": ["lead_captured"]}
+        workspace_api.post("/v3/webhooks", {"webhook": hook})
     operator.open("/account")  # caches the session
-    for name in ("/console/settings/workspace that checks one webhook", "/console/settings/workspace"):
+    names = {
+        "/console/settings/workspace": "/settings/workspace",  # reads no webhook
+        "/console/settings that checks ten webhooks": "/settings",
+        "/console/settings with ten webhooks": "/settings",
+    }
+    for name, path in names.items():
         with metered() as meter:
-            page = operator.open("/settings/workspace").text
+            page = operator.open(path).text
         costs.check(name, meter, page=page)
 
 
