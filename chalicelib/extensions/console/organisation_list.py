@@ -2,16 +2,20 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from heapq import nsmallest
 
 from chalicelib.extensions.console import calls
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name
+from chalicelib.ids import IDENTIFIER
 from chalicelib.storage import Document
 
 # The maximum number of pages, and of organisations per page.
 _MAX_PAGES, _PAGE_SIZE = 10, 100
 # The maximum number of organisations that follow an agent's title, and the key of these names in a session.
 _MAX_NAMES, _NAMES = 2, "organisations by agent"
+# The maximum number of agents with such names, because sessions stay in memory. Pages list the first agents by id.
+_MAX_NAMED = 5_000
 
 
 def read_all() -> tuple[list[Document], bool]:
@@ -38,15 +42,15 @@ def search(organisations: Iterable[Document], text: str) -> list[Document]:
 
 
 def agent_ids(organisation: Document) -> list[str]:
-    """Return the ids of an organisation's agents, each once."""
-    return [*dict.fromkeys(organisation.get("widgetIDs") or ())]
+    """Return the ids of an organisation's agents, each once. Invalid ids are omitted."""
+    return [*dict.fromkeys(filter(IDENTIFIER.fullmatch, organisation.get("widgetIDs") or ()))]
 
 
-def by_agent(organisations: Iterable[Document], agent_ids: Iterable[str]) -> dict[str, list[Document]]:
-    """Return the organisations of each agent. The list of an agent in no organisation is empty."""
-    of_agents: dict[str, list[Document]] = {agent_id: [] for agent_id in agent_ids}
+def by_agent(organisations: Iterable[Document], listed: Iterable[str]) -> dict[str, list[Document]]:
+    """Return the organisations of each listed agent. The list of an agent in no organisation is empty."""
+    of_agents: dict[str, list[Document]] = {agent_id: [] for agent_id in listed}
     for organisation in organisations:
-        for agent_id in {*(organisation.get("widgetIDs") or ())} & of_agents.keys():
+        for agent_id in {*agent_ids(organisation)} & of_agents.keys():
             of_agents[agent_id].append(organisation)
     return of_agents
 
@@ -56,7 +60,8 @@ def names_by_agent(session: Session) -> dict[str, str]:
 
     The id follows a name that several organisations have.
 
-    This costs one request per 100 organisations, and nothing again while the session is cached.
+    This costs one request per 100 organisations, and nothing again while the session is cached. The names of the first
+    5,000 agents by id are known.
     """
     if session.client_id is not None or session.selected or session.remembered is None:
         return {}
@@ -73,15 +78,18 @@ def with_organisations(session: Session, titles: dict[str, str]) -> dict[str, st
 
 
 def _names_by_agent(organisations: list[Document]) -> dict[str, str]:
-    names: dict[str, list[str]] = {}
+    if len(organisations) < 2:
+        return {}
     numbers = Counter(display_name(organisation, "name", "ID") for organisation in organisations)
-    for organisation in organisations if len(organisations) > 1 else ():
-        name = display_name(organisation, "name", "ID")
-        for agent_id in agent_ids(organisation):
-            names.setdefault(agent_id, []).append(name if numbers[name] == 1 else f"{name} ({organisation['ID']})")
-    return {
-        one: ", ".join([*listed[:_MAX_NAMES], *(["…"] * (len(listed) > _MAX_NAMES))]) for one, listed in names.items()
-    }
+    first = nsmallest(_MAX_NAMED, {one for organisation in organisations for one in agent_ids(organisation)})
+    return {one: _joined_names(listed, numbers) for one, listed in by_agent(organisations, first).items()}
+
+
+def _joined_names(organisations: list[Document], numbers: Counter[str]) -> str:
+    """Return the first two names. The id follows a name that several organisations have."""
+    names = [(display_name(one, "name", "ID"), one["ID"]) for one in organisations[:_MAX_NAMES]]
+    labels = [name if numbers[name] == 1 else f"{name} ({org_id})" for name, org_id in names]
+    return ", ".join([*labels, *(["…"] * (len(organisations) > _MAX_NAMES))])
 
 
 def by_name(organisations: Iterable[Document]) -> list[Document]:

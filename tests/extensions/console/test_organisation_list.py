@@ -85,6 +85,13 @@ def test_organisations_with_too_many_agents_show_no_conversations(
     assert facts(customers.open("/settings").text, "acme")["People"] == "0+"
 
 
+def test_ids_that_no_agent_can_have_are_not_read(operator: Browser, workspace_api: Api) -> None:
+    """DynamoDB rejects keys above 2,048 bytes."""
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": ["support", "a" * 3_000, "a#b", ""]})
+    page = operator.open("/settings")
+    assert page.status == 200 and "1 agent" in page.text and '<div class="hint">Support</div>' in page.text
+
+
 def test_conversations_of_the_last_month_are_included(
     operator: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ from http import HTTPStatus
 import pytest
 
 from chalicelib import clock
-from chalicelib.extensions.console import sessions
+from chalicelib.extensions.console import organisation_list, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import state_body
@@ -240,3 +240,14 @@ def test_conversations_are_compared_by_organisation(
     select(two_customers, "boats")
     assert "organisation</h2>" not in two_customers.open("/overview").text
     assert 'value="organisation"' not in two_customers.open("/analytics").text
+
+
+def test_a_session_knows_the_organisations_of_few_agents(
+    two_customers: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(organisation_list, "_MAX_NAMED", 3)
+    many = [*("a b", "a" * 3_000), *(f"z-{number}" for number in range(1_000))]
+    workspace_api.post("/v2/orgs/boats", {"name": "Boats & Co", "widgetIDs": [*many, "boats"]})
+    assert "Boat desk · Boats &amp; Co<" in two_customers.open("/convos").text
+    ((_, session),) = sessions._cache.values()
+    assert {*(session.remembered or {})["organisations by agent"]} == {"boats", "support", "z-0"}
