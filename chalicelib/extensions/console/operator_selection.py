@@ -19,6 +19,8 @@ CLIENT, ORGANISATION = "view", "organisation"
 
 # The cookie contains the language and the time zone, or only a time zone.
 _SEPARATOR, _REMEMBERED_SECONDS = ".", 365 * 24 * 60 * 60
+# The lists with their files, updates and records. Only these may show an agent outside the selected organisation.
+_LISTS = tuple(f"/console/{{workspace}}/{name}" for name in ("convos", "inbox", "leads", "analytics"))
 
 
 def as_selected(request: Request, session: "Session") -> "Session":
@@ -38,7 +40,7 @@ def as_selected(request: Request, session: "Session") -> "Session":
     organisation = session_store.organisation_of(session.workspace_id, {"orgId": org_id}) if org_id else {}
     if organisation:
         session = session._replace(selected={**organisation, "ID": org_id})
-    agent_id = (request.query_params or {}).get("agent")
+    agent_id = (request.query_params or {}).get("agent") if request.path.startswith(_LISTS) else None
     is_other = organisation and agent_id and agent_id not in (session.agent_ids or ())
     return session._replace(other_agent=agent_id) if is_other else session
 

@@ -87,6 +87,15 @@ def test_an_agent_in_the_address_is_shown_with_a_notice(two_customers: Browser) 
     assert '<option value="boats" selected>' in page and "Boat desk is not an agent of" in page
     for agent_id in ("support", "unknown"):
         assert "is not an agent of" not in two_customers.open(f"/convos?agent={agent_id}").text
+    for name, shown in (("leads.csv?", "Lead of Ben"), ("convos.csv?tab=all&", "Ben"), ("inbox?tab=all&", "Ben")):
+        assert shown in two_customers.open(f"/{name}agent=boats").text, name
+
+
+def test_an_agent_in_the_address_of_another_page_changes_nothing(two_customers: Browser) -> None:
+    select(two_customers, "acme")
+    for path in ("/overview", "/agents"):
+        page = two_customers.open(f"{path}?agent=boats").text
+        assert "Boat desk" not in page and "Hello from Ben" not in page, path
 
 
 def test_agents_of_the_selected_organisation_are_searched(two_customers: Browser, workspace_api: Api) -> None:
