@@ -30,8 +30,8 @@ class Bubble(NamedTuple):
 
     `mark` identifies the message in the page. It is empty if the message has no id. `mid` is the id, or empty if the id
     cannot be part of an address. `author` marks the client who sent the message in the console. `editor` is the name of
-    the person who changed the message in the console at the Unix time `edited_at`. If `is_editable`, a form can replace
-    `text`, which is then not truncated.
+    the person who changed the message in the console at the Unix time `edited_at`. It is empty if a visitor may have
+    sent it. If `is_editable`, a form can replace `text`, which is then not truncated.
     """
 
     mark: str
@@ -109,6 +109,11 @@ def full_text(message: Document) -> str:
     return text or template_filters.compact_json(item)
 
 
+def _has_trusted_writer(message: Document) -> bool:
+    """Return whether a message cannot have been sent with a visitor token, which sets the sender and no channel."""
+    return message.get("from") != "human" or bool(message.get("channel"))
+
+
 def _bubble(message: Document) -> Bubble:
     item = message.get("item")
     card, mid, is_truncated = template_filters.card(item), str(message.get("mid")), False
@@ -137,7 +142,7 @@ def _bubble(message: Document) -> Bubble:
         is_human=message.get("from") == "human",
         person=template_filters.truncate(str(person), _MAX_NAME) if person else "",
         author=str(author or ""),
-        editor=template_filters.truncate(str(editor), _MAX_NAME) if editor else "",
+        editor=template_filters.truncate(str(editor), _MAX_NAME) if editor and _has_trusted_writer(message) else "",
         edited_at=template_filters.unix_seconds(members.get("editedAt")),
         kind=template_filters.truncate(str(message.get("type") or "–"), _MAX_NAME),
         time=template_filters.unix_seconds(message.get("ts")),

@@ -13,6 +13,7 @@ from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name, truncate
 from chalicelib.storage import Document
 
+_CHANNEL = "console"  # of an edited message that had no channel
 _PATH = "/v3/agents/{agent_id}/convos/{convo_id}"
 MAX_TAGS_LENGTH = 5_000  # the maximum number of characters in all tags of a form
 MAX_NOTES_LENGTH = 5_000
@@ -48,10 +49,15 @@ def _new_message(session: Session, fields: dict[str, str]) -> Document:
 
 def submitted_text(session: Session, fields: dict[str, str]) -> str:
     """Return a form's message with the line breaks of the API. Browsers send CRLF. Raise Invalid for an empty text."""
-    text = fields.get("text", "").replace("\r\n", "\n").strip()
+    text = normalised(fields.get("text", ""))
     if not text:
         raise guard.form_error(session, "text")
     return text
+
+
+def normalised(text: str) -> str:
+    """Return a text as a form sends it back: without outer blanks, and with the line breaks of the API."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
 def author(workspace_id: str, client_id: str, mid: str | None) -> str:
@@ -68,9 +74,13 @@ def may_change(session: Session, message: Bubble) -> bool:
     return session.is_admin or (not message.is_human and message.author == own)
 
 
-def edit_mark(session: Session) -> Document:
-    """Return the members of a message's item that name the person who changed its text, and the Unix time."""
-    return {"editedBy": _signature(session), "editedAt": clock.seconds()}
+def edited(session: Session, message: Document, item: Document) -> Document:
+    """Return the members of a message that change: the item, with the person's name and the Unix time, and the channel.
+
+    Visitors cannot set a message's channel, so a message with a channel proves that a visitor did not forge the name.
+    """
+    mark = {"editedBy": _signature(session), "editedAt": clock.seconds()}
+    return {"item": {**item, **mark}, "channel": message.get("channel") or _CHANNEL}
 
 
 def _signature(session: Session) -> str:

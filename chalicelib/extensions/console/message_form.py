@@ -12,7 +12,13 @@ from chalicelib import errors
 from chalicelib.conversations import transcript
 from chalicelib.extensions.console import bubbles, calls, conversations, guard, pages
 from chalicelib.extensions.console.calls import commit_now
-from chalicelib.extensions.console.conversation_actions import edit_mark, may_change, submitted_text, text_digest
+from chalicelib.extensions.console.conversation_actions import (
+    edited,
+    may_change,
+    normalised,
+    submitted_text,
+    text_digest,
+)
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name
@@ -54,12 +60,12 @@ def _save(session: Session, sent: dict[str, str], values: dict[str, str]) -> Non
     """
     (message, tag, _), text = _read(session, values), submitted_text(session, sent)
     old = bubbles.editable_text(message.get("item"))
-    if text == old:  # the form has been submitted twice
+    if text == normalised(old):  # nothing has changed, or the form has been submitted twice
         return
     if sent.get("shown") != text_digest(old):
         raise guard.form_error(session, "text.changed", errors.PreconditionFailed)
-    item = {**bubbles.replace_text(message.get("item"), old, text), **edit_mark(session)}
-    calls.send("PATCH", _MESSAGE, {"message": {"item": item}}, tag, **values)
+    members = edited(session, message, bubbles.replace_text(message.get("item"), old, text))
+    calls.send("PATCH", _MESSAGE, {"message": members}, tag, **values)
 
 
 def _read(session: Session, values: dict[str, str]) -> tuple[Document, str, Document]:

@@ -96,6 +96,37 @@ def test_a_changed_message_keeps_the_mark_of_the_person_who_changed_it(bo: Brows
     assert len(marks(bo.open(PAGE))) == 1
 
 
+def test_a_visitor_cannot_forge_the_mark_of_a_change(bo: Browser, workspace_api: Api) -> None:
+    visitor = Api(workspace_api.post("/agents/support/interact/ann/visitor-tokens", {"token": {}}).data["token"])
+    forged = {"item": {"text": "You promised it", "editedBy": "Noor", "editedAt": 1_790_000_000}}
+    message = {"mid": "forged", "type": "text", **forged, "channel": "console"}
+    assert visitor.post("/agents/support/interact/ann/messages", {"messages": [message]}).status == 200
+    page = administrator(bo, workspace_api).open(PAGE)
+    assert "You promised it" in page.text and "Edited by" not in page.text
+    page = bo.submit(bo.open(f"{PAGE}/messages/forged"), "/forged", {"text": "They promised it"})
+    assert marks(page) == ["Edited by Bo de Vries"]
+    visitor.post("/agents/support/interact/ann/messages", {"messages": [message]})
+    assert marks(bo.open(PAGE)) == ["Edited by Bo de Vries"]
+
+
+def test_a_change_keeps_the_channel_of_the_message(bo: Browser, workspace_api: Api) -> None:
+    message = {"mid": "sent", "from": "human", "item": {"text": "Hi"}, "channel": "whatsapp"}
+    workspace_api.post("/agents/support/interact/ann/messages", {"messages": [message]})
+    page = bo.submit(administrator(bo, workspace_api).open(f"{PAGE}/messages/sent"), "/sent", {"text": "Hello"})
+    stored = workspace_api.get("/v3/agents/support/convos/ann/messages").data
+    assert [one["channel"] for one in stored if one["mid"] == "sent"] == ["whatsapp"]
+    assert marks(page) == ["Edited by Bo de Vries"]
+
+
+@pytest.mark.parametrize("text", ["One\r\nTwo", "One\rTwo", " One\nTwo\n"])
+def test_saving_an_unchanged_message_is_no_change(text: str, bo: Browser, workspace_api: Api) -> None:
+    message = {"mid": "other", "from": "bot", "item": {"text": text}}
+    workspace_api.post("/agents/support/interact/ann/messages", {"messages": [message]})
+    form = administrator(bo, workspace_api).open(f"{PAGE}/messages/other")
+    assert bo.submit(form, "/other", {"text": "\r\n".join(text.splitlines())}).status == 200
+    assert items(workspace_api)["other"] == {"text": text}
+
+
 def marks(page: Answer) -> list[str]:
     return re.findall(r'<p class="edited"><time datetime="[^"]+" title="[^"]+">(.*?)</time></p>', page.text)
 
