@@ -22,6 +22,7 @@ from chalicelib.extensions.console import (
     periods,
     record_names,
     rights,
+    session_store,
     version_excerpts,
 )
 from chalicelib.extensions.console.guard import signed_in
@@ -50,7 +51,7 @@ def list_changes(session: Session) -> Response:
     rights.require_operator(session)
     query = filtered_lists.query_from_request(_FIELDS)
     read, limit = partial(_with_excerpts, session, query), _MAX_PAGES * _LARGE_PAGE_SIZE
-    values = {"kinds": _KINDS, "most_changes": limit, "organisations": organisation_list.read_all()[0]}
+    values = {"kinds": _KINDS, "most_changes": limit, "organisations": _organisations(query["org"])}
     return filtered_lists.page(session, "audit.html", "/settings", query, read, **values)
 
 
@@ -94,7 +95,7 @@ def _pages(session: Session, query: dict[str, str], cursor: str | None, limit: i
     `author` is `by` with the name of a person who used the console. Its `known_as` is the text that the filter finds.
     """
     text, t = query["q"].strip().casefold(), guard.texts(session)
-    is_of_organisation = _organisation_filter(query["org"])
+    is_of_organisation = _organisation_filter(session.workspace_id, query["org"])
     for _ in range(_MAX_PAGES):
         page = _read(query, cursor, limit)
         names = record_names.read(session.workspace_id, (one["resource"] for one in page["data"]))
@@ -112,14 +113,22 @@ def _pages(session: Session, query: dict[str, str], cursor: str | None, limit: i
             return
 
 
-def _organisation_filter(org_id: str) -> Callable[[Document], bool]:
-    """Return whether a change is to an organisation, its people, its agents, or their tools and keys. Raise NotFound.
+def _organisations(org_id: str) -> list[Document]:
+    """Return the organisations to choose from, with the id of a selected one that is not among them."""
+    organisations, _ = organisation_list.read_all()
+    is_listed = not org_id or any(one["ID"] == org_id for one in organisations)
+    return organisations if is_listed else [*organisations, {"ID": org_id}]
 
-    Without an organisation, every change matches. Deleted people, tools and keys belong to no organisation.
+
+def _organisation_filter(workspace_id: str, org_id: str) -> Callable[[Document], bool]:
+    """Return the condition for changes to an organisation, its people, its agents, or their tools and keys.
+
+    Without an organisation, every change matches. Deleted people, tools and keys belong to no organisation, and a
+    deleted organisation has no agents.
     """
     if not org_id:
         return lambda _: True
-    agent_ids = organisation_list.agent_ids(calls.get("/v2/orgs/{org_id}", org_id=org_id)["data"])
+    agent_ids = organisation_list.agent_ids(session_store.organisation_of(workspace_id, {"orgId": org_id}))
     resources = {f"orgs/{org_id}", *(f"agents/{one}" for one in agent_ids)}
     paths = (f"/settings/orgs/{quote(org_id)}/", *(f"/agents/{quote(one)}/" for one in agent_ids))
 

@@ -99,8 +99,18 @@ def test_the_audit_log_is_filtered_by_organisation(
     assert {one.rpartition(" ")[0] for one in filtered} >= {"Boats Organisation", "Bea Person", "New other Agent"}
     assert any("Tool of other" in one for one in filtered)
     assert not any("support" in one or "Acme" in one or "Bo de" in one for one in filtered)
-    assert operator.open("/settings/audit?org=unknown").status == 404
+    assert "No changes match." in operator.open("/settings/audit?org=unknown").text
     assert ",orgs/acme," not in operator.open("/settings/audit.csv?org=boats").text
+
+
+def test_the_audit_log_of_a_deleted_organisation_can_be_read(operator: Browser, workspace_api: Api) -> None:
+    stream = Stream("organisations")
+    workspace_api.post("/v2/orgs/boats", {"name": "Boats"})
+    workspace_api.delete("/v2/orgs/boats")
+    follow("organisations", stream.read("organisations"))
+    page = operator.open("/settings/audit?org=boats").text
+    assert [row[1].split()[0] for row in rows(page)] == ["Deleted", "Created"]
+    assert '<option value="boats" selected>boats</option>' in page
 
 
 def test_the_audit_log_names_tokens_and_keys(
