@@ -88,7 +88,10 @@ def _choices(session: Session, agents: overview.VisibleAgents, query: dict[str, 
 
 
 def _report_query(session: Session) -> Any:
-    return periods.from_request(str(guard.texts(session).zone), breakdown.choices(session))
+    """Return the report's query. A breakdown by organisation is ignored for a person who sees only one organisation."""
+    choices = breakdown.choices(session)
+    query = periods.from_request(str(guard.texts(session).zone), (*choices, breakdown.ORGANISATION))
+    return query._replace(by=query.by if query.by in choices else None)
 
 
 def _report(session: Session, titles: dict[str, str], selected: dict[str, str]) -> Document:

@@ -9,9 +9,8 @@ from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
 _REPORTS: Any = extensions.service("series")
-AGENT = "agent"
-_ORGANISATION = "organisation"
-OF_AGENTS = (AGENT, _ORGANISATION)
+AGENT, ORGANISATION = "agent", "organisation"
+OF_AGENTS = (AGENT, ORGANISATION)
 """The breakdowns whose groups consist of agents. The others compare the values of a dimension."""
 CHANGE = "change"
 """The value of `sort` with which the greatest increase is first. By default, the highest figure is first."""
@@ -33,9 +32,9 @@ def read_hours(session: Session, recent: Any, agent_ids: list[str], query: Any) 
     if query.by not in OF_AGENTS:
         yield from _REPORTS.read_all(recent, agent_ids, query)
         return
-    names = organisation_list.names_by_agent(session) if query.by == _ORGANISATION else {}
+    names = organisation_list.names_by_agent(session) if query.by == ORGANISATION else {}
     for agent_id in agent_ids:
-        value = names.get(agent_id, "") if query.by == _ORGANISATION else agent_id
+        value = names.get(agent_id, "") if query.by == ORGANISATION else agent_id
         for hour in recent.read(agent_id, query.before.start, query.period.end, None):
             yield hour._replace(value=value)
 
@@ -99,7 +98,7 @@ def _link(session: Session, query: Any, value: str, agent_id: str) -> str:
 
 def _title(session: Session, by: str, value: str, titles: dict[str, str]) -> str | None:
     """Return the title of a group of agents, or None for the value of a dimension."""
-    if by == _ORGANISATION:
+    if by == ORGANISATION:
         return value or guard.texts(session)("no_organisation")
     return titles.get(value) if by == AGENT else None
 

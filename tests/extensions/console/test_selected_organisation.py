@@ -248,6 +248,10 @@ def test_conversations_are_compared_by_organisation(
     assert "Boats & Co" in two_customers.open("/analytics.csv?days=7&by=organisation").text
     select(two_customers, "boats")
     assert "organisation</h2>" not in two_customers.open("/overview").text
+    grouped, whole = (two_customers.open(f"/analytics.csv?days=7&by={by}") for by in ("organisation", ""))
+    assert (grouped.status, grouped.text) == (200, whole.text)
+    page = two_customers.open("/analytics?by=organisation")
+    assert page.status == 200 and 'id="breakdown"' not in page.text
     assert 'value="organisation"' not in two_customers.open("/analytics").text
 
 
