@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from chalicelib.extensions.console import calls, inbox, organisation_list, trials
+from chalicelib.extensions.console import inbox, organisation_list, trials
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
-
-_MAX_ORGANISATIONS = 100
 
 
 class AgentFacts(NamedTuple):
@@ -31,7 +29,7 @@ class AgentFacts(NamedTuple):
 def read(session: Session, agent_ids: Sequence[str]) -> AgentFacts:
     """Return the facts of these agents.
 
-    This costs the requests of the inbox, and two for operators.
+    This costs the requests of the inbox and, for operators, one per 100 organisations and one for the webhooks.
     """
     total, waiting = _waiting(session, agent_ids) if "/convos" in session.pages else ("0", {})
     if session.client_id is not None or not agent_ids:
@@ -46,7 +44,7 @@ def _waiting(session: Session, agent_ids: Sequence[str]) -> tuple[str, dict[str,
 
 
 def organisations(agent_ids: Sequence[str]) -> dict[str, list[Document]]:
-    """Return the organisations by agent. In a workspace with over 100 organisations, the others are unknown."""
-    page = calls.get("/v3/orgs", {"pageSize": _MAX_ORGANISATIONS})
-    of_agents = organisation_list.by_agent(page["data"], agent_ids)
-    return {one: listed for one, listed in of_agents.items() if listed or not page.get("hasMore")}
+    """Return the organisations by agent. In a workspace with over 1,000 organisations, the others are unknown."""
+    known, has_more = organisation_list.read_all()
+    of_agents = organisation_list.by_agent(known, agent_ids)
+    return {one: listed for one, listed in of_agents.items() if listed or not has_more}

@@ -128,7 +128,7 @@ def _page(
 ) -> Response:
     """Return an agent's page with these values, and with each error next to its field.
 
-    For operators, this costs one request for the agent's organisations.
+    For operators, this costs one request per 100 organisations.
     """
     members = agent_form.members_that_fit(agent)
     return guard.form_page(

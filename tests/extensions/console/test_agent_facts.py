@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from chalicelib.extensions.console import agent_facts
+from chalicelib.extensions.console import organisation_list
 from tests.api import Api
 from tests.capacity import metered
 from tests.extensions.console.browser import Browser
@@ -80,7 +80,9 @@ def test_an_operator_sees_the_organisations_of_agents(
     for number in range(4):
         workspace_api.post(f"/v2/orgs/b{number}", {"name": f"Beta {number}", "widgetIDs": ["other"]})
     assert facts(operator)["Other"][0] == ["None waiting", "Beta 0", "Beta 1", "Beta 2", "+1"]
-    monkeypatch.setattr(agent_facts, "_MAX_ORGANISATIONS", 1)
+    monkeypatch.setattr(organisation_list, "_PAGE_SIZE", 1)
+    assert facts(operator)["Other"][0] == ["None waiting", "Beta 0", "Beta 1", "Beta 2", "+1"]
+    monkeypatch.setattr(organisation_list, "_MAX_PAGES", 1)
     assert facts(operator)["Other"][0] == ["None waiting"]
 
 
