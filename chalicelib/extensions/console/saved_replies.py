@@ -24,8 +24,8 @@ from chalicelib.storage import Document
 _PATH = "/v3/agents/{agent_id}"
 _MEMBER = "savedReplies"
 # The fields have another prefix than the member: a version before these fields would take `savedReplies.0.text` for an
-# empty list.
-_FIELD = re.compile(r"reply\.([0-9]{1,3})\.text")
+# empty list. For one release, forms of that version are accepted, so that a deployment loses no typed text.
+_FIELD = re.compile(r"(reply|savedReplies)\.([0-9]{1,3})\.text")
 _ACTION = re.compile(r"(remove|up)\.([0-9]{1,3})")
 _EXAMPLE = "example"
 # The maximum size of all replies as HTML, the bytes of the tags around a reply, and the maximum number of replies.
@@ -113,9 +113,9 @@ def save(session: Session, agent_id: str) -> Response:
 
 def _rows(sent: dict[str, str]) -> list[SavedReply]:
     """Return the replies in the form, in the order of their numbers. Convert the browser's CRLF line breaks."""
-    numbers = sorted(int(match[1]) for match in map(_FIELD.fullmatch, sent) if match)
-    names = [sent.get(f"reply.{number}.name", "").strip() for number in numbers]
-    texts = [sent[f"reply.{number}.text"].replace("\r\n", "\n") for number in numbers]
+    fields = sorted((int(match[2]), match[1]) for match in map(_FIELD.fullmatch, sent) if match)
+    names = [sent.get(f"{prefix}.{number}.name", "").strip() for number, prefix in fields]
+    texts = [sent[f"{prefix}.{number}.text"].replace("\r\n", "\n") for number, prefix in fields]
     return [SavedReply(*pair) for pair in zip(names, texts, strict=True)]
 
 
@@ -148,11 +148,23 @@ def _save(session: Session, agent_id: str, replies: list[SavedReply], tag: str) 
         return None
     if stored.replies is None:
         raise errors.PreconditionFailed(guard.texts(session)("saved_replies_elsewhere"))
-    if tag != stored.tag and (changes := differences.between(_by_label(stored.replies), _by_label(replies))):
+    if tag != stored.tag and (changes := _compare(stored.replies, replies)):
         return changes
     agent = {_MEMBER: [reply.value for reply in replies] or None}
     commit_now(lambda: calls.patch_as_sent(_PATH, {"agent": agent}, stored.agent_tag, agent_id=agent_id))
     return None
+
+
+def _compare(before: list[SavedReply], after: list[SavedReply]) -> differences.Differences:
+    """Return the differences between unequal lists of replies: of the texts, or of the order if no text differs."""
+    return differences.between(_by_label(before), _by_label(after)) or differences.between(
+        _in_order(before), _in_order(after)
+    )
+
+
+def _in_order(replies: list[SavedReply]) -> Document:
+    """Return a line for each reply, with its name and text."""
+    return {_MEMBER: [" – ".join(filter(None, (reply.name, *reply.text.split("\n")))) for reply in replies]}
 
 
 def _by_label(replies: list[SavedReply]) -> Document:

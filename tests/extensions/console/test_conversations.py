@@ -222,15 +222,15 @@ def test_a_finished_conversation_offers_the_next(
 
 def test_another_agents_conversation_is_not_found(signed_in: Browser, workspace_api: Api) -> None:
     body = {"turns": [{"from": "human", "messages": [{"item": {"text": "secret"}}]}]}
-    workspace_api.post("/agents/other/interact/eve/state", {**body, "metadata": {"state": "requested_chat"}})
-    assert signed_in.open("/convos/other/eve").status == 404
-    assert signed_in.open("/convos/other/eve/live?after=x").status == 404
+    workspace_api.post("/agents/other/interact/unlisted/state", {**body, "metadata": {"state": "requested_chat"}})
+    assert signed_in.open("/convos/other/unlisted").status == 404
+    assert signed_in.open("/convos/other/unlisted/live?after=x").status == 404
     for path in ("/overview", "/convos", "/convos?inbox=true", "/convos?agent=other"):
-        assert "/other/eve" not in signed_in.open(path).text
+        assert "unlisted" not in signed_in.open(path).text
     page = signed_in.open(CONVO)
     fields = {**csrf_field(page), "action": "end"}
-    assert signed_in.post("/convos/other/eve", fields).status == 404
-    assert workspace_api.get("/v3/agents/other/convos/eve").data["state"] == "requested_chat"
+    assert signed_in.post("/convos/other/unlisted", fields).status == 404
+    assert workspace_api.get("/v3/agents/other/convos/unlisted").data["state"] == "requested_chat"
 
 
 def test_a_forged_form_changes_nothing(signed_in: Browser, workspace_api: Api) -> None:

@@ -169,14 +169,40 @@ def test_a_page_contains_at_most_200_saved_replies(signed_in: Browser, workspace
 
 
 def test_forms_of_another_version_change_nothing(signed_in: Browser, workspace_api: Api) -> None:
-    """Two versions run at the same time during a deployment. The others' fields begin with `savedReplies.`."""
+    """Two versions run at the same time during a deployment. Another version's form has none of the fields."""
     store(workspace_api, ["a"])
     form = signed_in.open(PAGE)
-    for sent in ({}, {"savedReplies.0": "b"}, {"savedReplies.0.text": "b"}):
+    for sent in ({}, {"savedReplies.0": "b"}, {"answer.0.text": "b"}):
         answer = signed_in.submit(form, PAGE, sent)
         assert (answer.status, "Nothing was saved" in answer.text, texts(answer.text)) == (400, True, ["a", ""])
         assert stored(workspace_api) == ["a"]
     assert 'name="savedReplies' not in form.text
+
+
+def test_a_form_of_the_version_before_keeps_its_texts(signed_in: Browser, workspace_api: Api) -> None:
+    """Its fields begin with `savedReplies.`, and its tag is the agent's."""
+    store(workspace_api, ["a"])
+    typed = {"savedReplies.0.text": "b", "savedReplies.1.name": "Hours", "savedReplies.1.text": "9 to 17"}
+    tag = workspace_api.get("/v3/agents/support").headers["etag"]
+    compared = signed_in.submit(signed_in.open(PAGE), PAGE, {**typed, "tag": tag})
+    assert (compared.status, texts(compared.text)) == (412, ["b", "9 to 17", ""])
+    assert 'value="Hours"' in compared.text and 'name="savedReplies' not in compared.text
+    assert "Saved." in signed_in.submit(compared, PAGE, typed).text
+    assert stored(workspace_api) == ["b", {"name": "Hours", "text": "9 to 17"}]
+
+
+def test_an_order_that_changed_elsewhere_is_not_overwritten(signed_in: Browser, workspace_api: Api) -> None:
+    store(workspace_api, ["a", "b", {"name": "c", "text": "d\ne"}])
+    page = signed_in.open(PAGE)
+    typed = {"reply.0.text": "a", "reply.1.text": "b", "reply.2.name": "c", "reply.2.text": "d\ne"}
+    store(workspace_api, [{"name": "c", "text": "d\ne"}, "a", "b"])
+    conflict = signed_in.submit(page, PAGE, typed)
+    assert (conflict.status, texts(conflict.text)) == (412, ["a", "b", "d\ne", ""])
+    assert "Someone else has saved this" in conflict.text
+    assert "<del>- c – d – e</del>" in conflict.text and "<ins>+ c – d – e</ins>" in conflict.text
+    assert stored(workspace_api)[1:] == ["a", "b"]
+    assert "Saved." in signed_in.submit(conflict, PAGE, typed).text
+    assert stored(workspace_api)[:2] == ["a", "b"]
 
 
 def test_an_empty_form_removes_all_saved_replies(signed_in: Browser, workspace_api: Api) -> None:
