@@ -7,9 +7,9 @@ const move = (step) => {
   const current = rows.find((row) => row === document.activeElement) ?? rows.find((row) => row.ariaCurrent);
   (rows[rows.indexOf(current) + step] ?? current ?? rows[0])?.focus();
 };
-// In the list, chooses the focused row first.
+// Chooses the focused row if none is chosen.
 const end = () => {
-  document.activeElement.closest("li")?.querySelector(".pick input:not(:checked)")?.click();
+  document.querySelector(".bulk:not(:has(input:checked)) li:focus-within .pick input")?.click();
   const menu = document.querySelector(".menu");
   if (!menu?.checkVisibility()) return move(1);
   menu.open = true;

@@ -142,6 +142,19 @@ def test_the_key_e_ends_the_focused_row_if_no_row_is_chosen(person: Person, run:
     assert ask(run, "GET", "/v3/agents/support/convos/ends")["data"]["state"] == "ended_chat"
 
 
+def test_the_key_e_ends_only_the_chosen_rows(person: Person, run: Run) -> None:
+    for convo_id in ("chosen", "focused"):
+        converse(run, convo_id, {"state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    person.open("/convos")
+    box, other = person.driver.find_elements(By.CSS_SELECTOR, ".pick input")[:2]
+    box.click()
+    other.send_keys("e")
+    assert person.driver.switch_to.active_element.get_attribute("value") == "end"
+    assert (person.read(".bar output"), box.is_selected(), other.is_selected()) == ("1", True, False)
+    for convo_id in ("chosen", "focused"):
+        ask(run, "PATCH", f"/v3/agents/support/convos/{convo_id}", {"conversation": {"state": "ended_chat"}})
+
+
 def test_the_keys_work_after_a_click_on_a_box(person: Person) -> None:
     person.open("/convos")
     box = person.find(".pick input")
