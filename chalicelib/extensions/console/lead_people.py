@@ -1,6 +1,7 @@
 """The leads of a page, grouped by person, and what each visitor asked about."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from chalicelib import ids, storage
@@ -13,6 +14,8 @@ from chalicelib.extensions.console.template_filters import display_name, text_of
 from chalicelib.storage import Document
 
 _MAX_QUESTION = 200  # characters
+# The number of conversations per request, and the size of their content after which no more are read.
+_BATCH, _MAX_BYTES = 10, 400_000
 
 
 class PersonLeads(NamedTuple):
@@ -53,14 +56,23 @@ def conversation_id(lead: Document) -> str | None:
 def questions(session: Session, leads: Iterable[Document]) -> dict[str, str]:
     """Return what the leads' visitors asked about, by lead id: up to 200 characters of the first known message.
 
-    This reads the conversations that the leads name, in one request. A long conversation's first messages are stored
-    elsewhere and are not read. If no message of the visitor is known, the text is the conversation's title.
+    This reads the conversations that the leads name, ten per request, until it has read 400 KB. Later leads have no
+    text. At worst it reads almost 400 KB and then ten conversations of 400 KB, which is 550 read units. A long
+    conversation's first messages are stored elsewhere and are not read. If no message of the visitor is known, the text
+    is the conversation's title.
     """
     keys = {lead["id"]: _key(session, lead) for lead in leads if conversation_id(lead)}
-    if not keys or "/convos" not in session.pages:
-        return {}
-    rows = dict(zip(keys, map(store.unless_expired, storage.find_many([*keys.values()])), strict=True))
-    return {lead_id: _question(row) for lead_id, row in rows.items() if row}
+    return dict(_read_questions(keys)) if "/convos" in session.pages else {}
+
+
+def _read_questions(keys: dict[str, storage.Key]) -> Iterator[tuple[str, str]]:
+    """Yield the ids and the texts of leads, until the bytes that may be read are used up."""
+    remaining, unread = _MAX_BYTES, iter(keys)
+    while remaining > 0 and (batch := [*islice(unread, _BATCH)]):
+        rows: list[ConversationRow | None] = storage.find_many([keys[one] for one in batch])
+        remaining -= sum(len(row.turns) + len(row.summary or row.metadata or b"") for row in rows if row)
+        known = zip(batch, map(store.unless_expired, rows), strict=True)
+        yield from ((lead_id, _question(row)) for lead_id, row in known if row)
 
 
 def _contact(lead: Document) -> tuple[str, str]:

@@ -139,19 +139,20 @@ def _cursor() -> str | None:
 def _page(session: Session, titles: dict[str, str]) -> Document:
     """Return a page of leads, the next page's cursor, the number of leads, the people, and what they asked about.
 
-    What they asked about costs one request. Raise InvalidPeriod.
+    What they asked about is read for each person's first lead, and costs at most five requests. Raise InvalidPeriod.
     """
     query = _query(titles)
     examined = examine(rows(session, titles, query), lambda row, lead: _listed(row, lead, query))
     records, position = take_bounded(examined, PAGE_SIZE)
     data = [json.loads(record) for record in records]
+    people = lead_people.by_person(data)
     total = len(data) if not (position or query.after) else _count(session, titles, query)
     return {
         "data": data,
         "nextCursor": position,
         "total": total,
-        "people": lead_people.by_person(data),
-        "questions": lead_people.questions(session, data),
+        "people": people,
+        "questions": lead_people.questions(session, (one.leads[0] for one in people)),
     }
 
 

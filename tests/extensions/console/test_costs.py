@@ -1,5 +1,8 @@
 """Each console page's cost and size, and the overview's maximum size."""
 
+import base64
+import random
+
 import pytest
 
 from chalicelib import clock
@@ -188,6 +191,23 @@ def test_a_known_visitors_conversation_has_its_documented_cost(
         page = signed_in.open("/convos/support/now").text
     assert "Earlier conversations" in page
     costs.check("/console/convos/{agent}/{id} of a visitor with an email", meter, page=page)
+
+
+def test_leads_of_large_conversations_have_their_documented_cost(
+    browser: Browser, workspace_api: Api, workspace: NewWorkspace
+) -> None:
+    texts = [base64.b64encode(random.Random(seed).randbytes(4_700)).decode() for seed in range(15)]
+    turns = [{"from": "human", "messages": [{"item": {"text": f"Is it far? {text}"}}]} for text in texts]
+    for number in range(50):
+        path = f"/agents/support/interact/ann-{number}/state"
+        assert workspace_api.post(path, {"turns": turns}).status == 200
+        workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "convoId": f"ann-{number}"}})
+    browser.start_session(key=workspace.workspace_key)
+    browser.open("/account")  # caches the session
+    with metered() as meter:
+        page = browser.open("/leads").text
+    assert page.count('<td class="asked"><span>Is it far?') == 10
+    costs.check("/console/leads with 50 conversations of 95 KB", meter, page=page)
 
 
 def test_unchanged_lists_have_their_documented_cost(signed_in: Browser) -> None:
