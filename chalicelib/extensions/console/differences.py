@@ -25,17 +25,13 @@ class Difference(NamedTuple):
     """A member's dotted path, and its changed lines with their surroundings.
 
     Each line begins with `-`, `+` or a space. The line `…` replaces unchanged lines. The values of a flag are true,
-    false or missing.
+    false or missing. `is_json` is true if the lines contain an object or a list as JSON.
     """
 
     path: str
     lines: tuple[str, ...]
     is_flag: bool
-
-    @property
-    def is_json(self) -> bool:
-        """Whether the lines contain an object or a list as JSON."""
-        return any(line[1:].strip() in _BRACKETS for line in self.lines)
+    is_json: bool
 
 
 class Differences(list[Difference]):
@@ -50,8 +46,7 @@ def between(before: Any, after: Any, ignored: frozenset[str] = frozenset()) -> D
     new = {name: value for name, value in after.items() if name not in ignored}
     differences, left = Differences(), _MAX_BYTES
     for path, *values in _compare("", old, new, _MAX_LEVELS):
-        is_flag = all(value is _MISSING or isinstance(value, bool) for value in values)
-        entry = Difference(template_filters.truncate(path, _MAX_PATH), _changed_lines(*map(_text, values)), is_flag)
+        entry = _difference(path, values)
         left -= _ROW_BYTES + len(entry.lines) * _LINE_BYTES
         left -= sum(map(template_filters.size, (entry.path, *entry.lines)))
         if differences and left < 0:
@@ -59,6 +54,13 @@ def between(before: Any, after: Any, ignored: frozenset[str] = frozenset()) -> D
             break
         differences.append(entry)
     return differences
+
+
+def _difference(path: str, values: list[Any]) -> Difference:
+    lines = _changed_lines(*map(_text, values))
+    is_flag = all(value is _MISSING or isinstance(value, bool) for value in values)
+    is_json = any(map(_is_json, values)) and any(line[1:].strip() in _BRACKETS for line in lines)
+    return Difference(template_filters.truncate(path, _MAX_PATH), lines, is_flag, is_json)
 
 
 def _compare(path: str, before: Any, after: Any, levels: int) -> Iterator[tuple[str, Any, Any]]:
@@ -103,10 +105,17 @@ def _known(value: Any) -> dict[str, Any]:
     return {} if value is _MISSING else {"value": value}
 
 
+def _is_json(value: Any) -> bool:
+    """Return whether the lines of a value are JSON, and not a text or a list of texts."""
+    if isinstance(value, list):
+        return not all(isinstance(text, str) and "\n" not in text for text in value)
+    return isinstance(value, dict)
+
+
 def _text(value: Any) -> str:
     if value is _MISSING:
         return ""
-    if isinstance(value, list) and all(isinstance(text, str) and "\n" not in text for text in value):
+    if isinstance(value, list) and not _is_json(value):
         value = "\n".join(value)
     if isinstance(value, str):
         return template_filters.truncate(value, _MAX_TEXT)

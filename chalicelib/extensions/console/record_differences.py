@@ -18,6 +18,8 @@ def between(kind: str, before: Document, after: Document, t: Texts) -> Differenc
     if kind == "tools":
         before, after = _with_readable_parameters(before, t), _with_readable_parameters(after, t)
     changes = differences.between(before, after, form.read_only() | agent_form.TECHNICAL)
+    if kind == "tools":
+        changes += _order(before, after)
     changes.sort(key=lambda change: _place(form.PATHS, change))
     return changes
 
@@ -34,6 +36,13 @@ def _with_readable_parameters(tool: Document, t: Texts) -> Document:
         parameters[key if key and key not in parameters else one["id"]] = "\n".join(_lines(one, t))
     others = {name: value for name, value in tool.items() if name != "fields"}
     return {**others, "fields": parameters} if parameters else others
+
+
+def _order(before: Document, after: Document) -> Differences:
+    """Return the difference between the orders of the parameters that two tools have in common."""
+    names = [[*(tool.get("fields") or ())] for tool in (before, after)]
+    old, new = ([name for name in order if name in names[0] and name in names[1]] for order in names)
+    return differences.between({"fields": old}, {"fields": new})
 
 
 def _lines(parameter: Document, t: Texts) -> list[str]:

@@ -79,7 +79,7 @@ def test_long_texts_are_compared_by_lines() -> None:
         (4, None, ("-4", "+null")),
     ):
         (whole,) = differences.between({"prompt": old}, {"prompt": new})
-        assert whole == ("prompt", lines, False)
+        assert whole == ("prompt", lines, False, False)
     (added,) = differences.between({}, {"prompt": "a"})
     assert added.lines == ("+a",)
 
@@ -221,6 +221,27 @@ def test_differences_are_in_the_order_of_the_form_and_parameters_are_words() -> 
     assert second.lines[0] == "+Type: date" and not third.is_json
     assert third.lines[2:] == ("-Required: Yes", "+Required: No", "+Description: A day.", "+isEnv: true")
     assert record_differences.between("tools", {"fields": []}, {}, t) == []
+    until = {**arrival, "id": "01d", "key": "until"}
+    (order,) = record_differences.between("tools", {"fields": [arrival, until]}, {"fields": [until, arrival]}, t)
+    assert (order.path, order.lines) == ("fields", ("+until", " arrival", "-until"))
+    (added,) = record_differences.between("tools", {"fields": [arrival]}, {"fields": [until, arrival]}, t)
+    assert added.path == "fields.until"
+
+
+def test_a_prompt_with_a_bracket_in_a_line_is_no_json() -> None:
+    prompts = {"prompt": "Answer as JSON:\n{\n}"}, {"prompt": "Answer in JSON:\n{\n}"}
+    assert [one.is_json for one in differences.between(*prompts)] == [False]
+    assert [one.is_json for one in differences.between({}, {"nodes": [{"text": "a"}]})] == [True]
+
+
+def test_a_restoration_that_is_sent_twice_shows_that_nothing_is_left(
+    signed_in: Browser, workspace_api: Api, version: None
+) -> None:
+    save(signed_in, {"title": "Help"})
+    page = signed_in.open(f"{AGENT}/versions/{NUMBER}")
+    assert "Saved." in signed_in.submit(page, f"/versions/{NUMBER}", {}).text
+    again = signed_in.submit(page, f"/versions/{NUMBER}", {})
+    assert (again.status, "Saved." in again.text, "nothing to restore" in again.text) == (200, False, True)
 
 
 def test_members_have_the_labels_of_the_form() -> None:
