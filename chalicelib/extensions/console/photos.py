@@ -10,7 +10,7 @@ from chalicelib import errors
 from chalicelib.extensions.console import calls, guard, pages, rights, sessions
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.extensions.console.template_filters import PHOTO, is_photo, photo_version
+from chalicelib.extensions.console.template_filters import MAX_PHOTO, PHOTO, is_photo, photo_version
 from chalicelib.storage import Document
 
 _REMOVE = "removePhoto"  # the form's field that removes the stored photo
@@ -37,9 +37,16 @@ def change(session: Session, sent: dict[str, str]) -> Document:
     photo = sent.get(PHOTO)
     if sent.get(_REMOVE):
         return {PHOTO: None}
+    if photo and len(photo) > MAX_PHOTO:
+        raise guard.form_error(session, f"{PHOTO}.length", size=_kilobytes(len(photo)), most=_kilobytes(MAX_PHOTO))
     if photo and not is_photo(photo):
         raise guard.form_error(session, PHOTO)
     return {PHOTO: photo} if photo else {}
+
+
+def _kilobytes(characters: int) -> int:
+    """Return the size of an image in kilobytes, rounded up. Base64 encodes three bytes as four characters."""
+    return -(-characters * 3 // 4_000)
 
 
 def _read_other(session: Session, client_id: str) -> Document:

@@ -38,7 +38,8 @@ class WrongSignIn(errors.ApiError):
 
 
 class Session(NamedTuple):
-    """A signed-in person. An operator (a workspace key) has no organisation, and `client` has only a time zone.
+    """A signed-in person. An operator (a workspace key) has no organisation, and `client` has only a language
+    and a time zone.
 
     If an operator views the console as a client, `viewed_client_id` is the client's id, and nothing can be changed.
     If an operator has selected an organisation, `selected` is that organisation with its `ID`, and lists show its

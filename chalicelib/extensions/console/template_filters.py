@@ -32,8 +32,8 @@ _MAX_NAME = 200
 _MAX_ID, _ID_PART = 16, 6
 PHOTO = "squarePhotoURL"
 """The member for a person's photo. The profile page stores a JPEG image as a `data:` URL in it."""
-# The maximum length of a photo, because lists of people read it.
-_MAX_PHOTO = 12_000
+MAX_PHOTO = 12_000
+"""The maximum length of a photo as a `data:` URL, in characters. Lists of people read it."""
 _JPEG = re.compile(r"data:image/jpeg;base64,[A-Za-z0-9+/]+={0,2}")
 # Maximum number of characters in a value as indented JSON.
 MAX_INDENTED = 20_000
@@ -185,7 +185,7 @@ def photo_version(client: dict[str, Any]) -> str:
 
 def is_photo(text: str) -> bool:
     """Return whether this is a photo that pages show: a JPEG image as a `data:` URL of at most 12,000 characters."""
-    return len(text) <= _MAX_PHOTO and bool(_JPEG.fullmatch(text))
+    return len(text) <= MAX_PHOTO and bool(_JPEG.fullmatch(text))
 
 
 def contact_link(text: str) -> str:

@@ -142,7 +142,7 @@ def test_a_deletion_counts_what_it_removes(
     assert counts.format(3) in page and "the audit log stay." in page
     assert f'href="{operator.home}/leads.csv?agent=support" download' in page
     monkeypatch.setattr(agent_records, "_MAX_LEADS", 2)
-    assert counts.format("All, more than 2") in operator.open("/agents/support/delete").text
+    assert counts.format("All (more than 2)") in operator.open("/agents/support/delete").text
 
 
 def test_only_the_title_deletes_an_agent(operator: Browser, workspace_api: Api) -> None:

@@ -53,6 +53,11 @@ def test_a_photo_that_pages_cannot_show_is_rejected(photo: str, signed_in: Brows
     assert page.text.count('<em class="avatar"') == 2 and signed_in.open("/photos/bo").status == 404
 
 
+def test_a_photo_that_is_too_large_is_rejected_with_the_limit(signed_in: Browser) -> None:
+    page = choose(signed_in, f"data:image/jpeg;base64,{'A' * 13_000}")
+    assert (page.status, "it has 10 KB, and the limit is 9 KB" in page.text) == (400, True)
+
+
 def test_a_form_without_a_new_photo_keeps_the_stored_one(signed_in: Browser, workspace_api: Api) -> None:
     choose(signed_in, _PHOTO)
     choose(signed_in, "", name="Bo V.")
