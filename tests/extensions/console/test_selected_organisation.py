@@ -5,11 +5,13 @@ from http import HTTPStatus
 
 import pytest
 
-from chalicelib import clock
+from chalicelib import clock, ids
+from chalicelib.agents import listing
 from chalicelib.extensions.console import organisation_list, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import state_body
+from tests.capacity import metered
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.stored_counts import count
@@ -124,14 +126,48 @@ def test_agents_of_the_selected_organisation_are_sorted(
         assert re.findall(r'/agents/([\w-]+)">', two_customers.open(f"/agents{query}").text) == expected
 
 
-def test_a_search_reads_further_pages_until_it_finds_agents(two_customers: Browser, workspace_api: Api) -> None:
+@pytest.fixture
+def many_agents(two_customers: Browser, workspace_api: Api) -> Browser:
+    """Return an operator's browser. The selected organisation has 60 large agents, the last of them first by title."""
     agent_ids = [f"agent-{number:02}" for number in range(60)]
-    for agent_id in agent_ids:
-        workspace_api.post(f"/v2/agents/{agent_id}", {"title": f"Number {agent_id[-2:]}"})
+    for number, agent_id in enumerate(agent_ids):
+        agent = {"title": f"Number {59 - number:02}", "vg_systemPrompt": ids.random_text(30_000)}
+        workspace_api.post(f"/v2/agents/{agent_id}", agent)
     workspace_api.post("/v2/orgs/boats", {"name": "Boats & Co", "widgetIDs": agent_ids})
     select(two_customers, "boats")
-    page = two_customers.open("/agents?q=number+59").text
-    assert re.findall(r'/agents/(agent-\d+)">', page) == ["agent-59"] and ">More</a>" not in page
+    return two_customers
+
+
+def listed_agents(browser: Browser, path: str) -> tuple[list[str], str]:
+    """Return the ids of the agents that a page lists, and the path of the next page."""
+    page = browser.open(path).text
+    following = re.search(r'href="[^"]*(/agents\?[^"]*)">More</a>', page)
+    return re.findall(r'/agents/(agent-\d+)">', page), following[1].replace("&amp;", "&") if following else ""
+
+
+def test_many_agents_of_an_organisation_are_sorted_together(many_agents: Browser) -> None:
+    first, following = listed_agents(many_agents, "/agents?sort=title")
+    last, end = listed_agents(many_agents, following)
+    assert [*first, *last] == [f"agent-{number:02}" for number in reversed(range(60))]
+    assert (len(first), end) == (50, "")
+    assert listed_agents(many_agents, "/agents?page=x")[0][0] == "agent-59"  # the last change
+
+
+def test_a_search_in_an_organisation_reads_no_whole_agent(many_agents: Browser) -> None:
+    for query, expected in (("number+59", ["agent-00"]), ("without+match", [])):
+        with metered() as meter:
+            assert listed_agents(many_agents, f"/agents?q={query}") == (expected, "")
+        assert meter.reads <= 20, meter
+
+
+def test_a_search_reads_further_pages_until_it_finds_agents(
+    many_agents: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A workspace with more agents than a search examines in the index is searched agent by agent."""
+    monkeypatch.setattr(listing, "MAX_SEARCHED", 60)
+    assert listed_agents(many_agents, "/agents?q=number+00") == (["agent-59"], "")
+    first, following = listed_agents(many_agents, "/agents")
+    assert {*first, *listed_agents(many_agents, following)[0]} == {f"agent-{number:02}" for number in range(60)}
 
 
 def test_a_new_agent_is_for_the_selected_organisation(two_customers: Browser, workspace_api: Api) -> None:
