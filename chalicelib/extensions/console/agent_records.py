@@ -37,11 +37,13 @@ _EXPORTED = "agentTemplate"
 def read_new_agent(session: Session) -> Response:
     """Show the forms for a new agent and, with the copies extension, for an agent from a template.
 
-    The query parameter `start` contains the name of a suggested agent, whose texts fill in the form.
+    The query parameter `start` contains the name of a suggested agent, whose texts fill in the form. `org` selects an
+    organisation.
     """
     rights.require_operator(session)
-    starter = current_request.query_value("start")
-    return _new_page(session, _suggested(guard.texts(session), starter) if starter in STARTERS else {})
+    starter, org_id = (current_request.query_value(name) for name in ("start", "org"))
+    suggested = _suggested(guard.texts(session), starter) if starter in STARTERS else {}
+    return _new_page(session, {**suggested, **({"org": org_id} if org_id else {})})
 
 
 @signed_in("/agents")

@@ -58,6 +58,15 @@ def test_a_new_agent_can_be_added_to_an_organisation(operator: Browser, workspac
     assert snapshot() == before
 
 
+def test_a_new_organisations_page_leads_to_a_new_agent_for_it(operator: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/orgs/boats", {"name": "Boats"})
+    path = "/new-agent?org=boats"
+    assert f'href="{operator.home}{path}">Create agent</a>' in operator.open("/settings/orgs/boats").text
+    page = operator.open(path).text
+    assert '<option value="boats" selected>' in page and 'href="?start=support&amp;org=boats"' in page
+    assert "/new-agent?org=" not in operator.open("/settings/orgs/acme").text
+
+
 def test_a_new_agent_starts_blank_or_from_a_suggestion(operator: Browser) -> None:
     for start, selected in (("", "Blank"), ("?start=support", "Customer service"), ("?start=x", "Blank")):
         page = operator.open(f"/new-agent{start}").text

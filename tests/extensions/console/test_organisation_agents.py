@@ -66,6 +66,13 @@ def test_a_new_organisation_lists_agents_of_others_apart(operator: Browser, work
     ]
 
 
+def test_a_new_organisation_does_not_begin_with_the_agents_of_others(operator: Browser) -> None:
+    path = "/settings/new-org"
+    operator.submit(operator.open(path), "/new-org", {"name": "Boats", "widgetIDs.other": "on"})
+    shown = re.findall("<details[^>]*><summary>(Agents of other[^<]*)", page := operator.open(path).text)
+    assert shown == ["Agents of other organisations (2)"] and "<details open>" not in page
+
+
 def test_a_search_changes_only_what_it_lists(operator: Browser, workspace_api: Api) -> None:
     page = operator.open(f"{PAGE}?q=oth")
     assert [value for _, value, _ in BOX.findall(page.text)] == ["other"]
