@@ -149,7 +149,7 @@ def test_a_lead_shows_the_private_notes_and_what_the_others_asked(bo: Browser, w
 
 
 def test_a_lead_explains_what_is_deleted(operator: Browser, path: str) -> None:
-    removal = operator.open(path).text.partition('class="card removal"')[2].partition("</section>")[0]
+    removal = operator.open(path).text.partition('class="removal"')[2].partition("</section>")[0]
     assert re.findall('<p class="hint">([^<]*)', removal) == [
         "Deletes this lead only. Its conversation is kept.",
         *(["Deletes all conversations, leads and records of this visitor."] if has("erasures") else []),

@@ -46,6 +46,10 @@ def test_a_version_is_compared_and_restored(signed_in: Browser, workspace_api: A
     assert f"{AGENT}/versions/{NUMBER}" in listed.text
     page = signed_in.open(f"{AGENT}/versions/{NUMBER}")
     assert "<h3>Title</h3>" in page.text and CANARY not in page.text
+    assert re.search(r"<h1>Help · Version [^<]+</h1>", page.text)
+    assert re.search(
+        rf'Restore[^<]*</button><a class="button second" href="[^"]*{AGENT}/versions">Cancel</a>', page.text
+    )
     workspace_api.patch(f"/v3{AGENT}", {"agent": {"description": "Meanwhile"}})
     stale = signed_in.submit(page, f"/versions/{NUMBER}", {})
     assert (stale.status, "<h3>Description</h3>" in stale.text) == (412, True)
