@@ -1,7 +1,7 @@
 """Compares two documents member by member. The module performs no I/O."""
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from chalicelib import storage
@@ -71,6 +71,7 @@ def _compare(path: str, before: Any, after: Any, levels: int) -> Iterator[tuple[
         after = {}
     if levels and isinstance(before, list) and isinstance(after, list):
         by_ids = _by_id(before), _by_id(after)
+        yield from _order(path, *by_ids)
         before, after = (before, after) if None in by_ids else by_ids
     if levels and isinstance(before, dict) and isinstance(after, dict):
         for name in sorted(before.keys() | after.keys()):
@@ -78,6 +79,18 @@ def _compare(path: str, before: Any, after: Any, levels: int) -> Iterator[tuple[
             yield from _compare(below, before.get(name, _MISSING), after.get(name, _MISSING), levels - 1)
     elif not storage.json_equal(_known(before), _known(after)):
         yield path, before, after
+
+
+def common_order(before: Collection[str], after: Collection[str]) -> tuple[list[str], list[str]]:
+    """Return the names that both contain, in the order of each."""
+    return [name for name in before if name in after], [name for name in after if name in before]
+
+
+def _order(path: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the ids that two lists have in common if their order differs."""
+    old, new = common_order(before or {}, after or {})
+    if old != new:
+        yield path, old, new
 
 
 def _changed_lines(before: str, after: str) -> tuple[str, ...]:

@@ -40,8 +40,7 @@ def _with_readable_parameters(tool: Document, t: Texts) -> Document:
 
 def _order(before: Document, after: Document) -> Differences:
     """Return the difference between the orders of the parameters that two tools have in common."""
-    names = [[*(tool.get("fields") or ())] for tool in (before, after)]
-    old, new = ([name for name in order if name in names[0] and name in names[1]] for order in names)
+    old, new = differences.common_order(before.get("fields") or {}, after.get("fields") or {})
     return differences.between({"fields": old}, {"fields": new})
 
 

@@ -188,9 +188,9 @@ def _restore(session: Session, subject: VersionedRecord, number: str) -> Respons
     try:
         commit_now(lambda: calls.send("POST", path, None, tag, number=number, **subject.ids))
     except errors.PreconditionFailed:
-        # If the form was submitted twice, the page shows that nothing is left to restore.
-        has_changes = _compare(session, subject, subject.record, subject.read(number))
-        return _page(session, subject, number, status=412 if has_changes else 200)
+        # Without differences, the version has been restored already: the form was submitted twice.
+        if _compare(session, subject, subject.record, subject.read(number)):
+            return _page(session, subject, number, status=412)
     return pages.saved(session.workspace_id, subject.page, "true")
 
 

@@ -110,6 +110,9 @@ def test_changed_words_are_marked_inside_a_line() -> None:
 def test_lists_of_texts_are_compared_as_lines() -> None:
     (changed,) = differences.between({"hello": ["Hi", "Ask me"]}, {"hello": ["Hi", "Ask us"]})
     assert changed.lines == (" Hi", "-Ask me", "+Ask us")
+    first, last = {"id": "a"}, {"id": "b"}
+    (order,) = differences.between({"nodes": [first, last]}, {"nodes": [last, first]})
+    assert (order.path, order.lines) == ("nodes", ("+b", " a", "-b"))
     (changed,) = differences.between({"hello": ["a\nb"]}, {"hello": ["a", "b"]})
     assert changed.lines
 
@@ -238,14 +241,25 @@ def test_a_prompt_with_a_bracket_in_a_line_is_no_json() -> None:
     assert [one.is_json for one in differences.between({}, {"nodes": [{"text": "a"}]})] == [True]
 
 
-def test_a_restoration_that_is_sent_twice_shows_that_nothing_is_left(
-    signed_in: Browser, workspace_api: Api, version: None
+def test_a_restoration_is_not_confirmed_if_only_the_order_changed_meanwhile(
+    operator: Browser, workspace_api: Api
 ) -> None:
-    save(signed_in, {"title": "Help"})
-    page = signed_in.open(f"{AGENT}/versions/{NUMBER}")
-    assert "Saved." in signed_in.submit(page, f"/versions/{NUMBER}", {}).text
-    again = signed_in.submit(page, f"/versions/{NUMBER}", {})
-    assert (again.status, "Saved." in again.text, "nothing to restore" in again.text) == (200, False, True)
+    stream = Stream("agents")
+    fields = [{"id": "01a", "key": "from", "type": "string"}, {"id": "01b", "key": "until", "type": "string"}]
+    tool = {"name": "Find", "serverUrl": "https://tools.test/", "fields": fields}
+    tool_id = workspace_api.post("/v3/agents/support/tools", {"tool": tool}).data["id"]
+    follow("agents", stream.read("agents"))
+    workspace_api.patch(f"/v3/tools/{tool_id}", {"tool": {"name": "Search"}})
+    follow("agents", stream.read("agents"))
+    path = f"/agents/support/tools/{tool_id}/versions"
+    first = re.findall(rf'{path}/(\d+)"', operator.open(path).text)[-1]
+    page = operator.open(f"{path}/{first}")
+    stored = workspace_api.get(f"/v3/tools/{tool_id}").data["fields"]
+    workspace_api.patch(f"/v3/tools/{tool_id}", {"tool": {"name": "Find", "fields": stored[::-1]}})
+    refused = operator.submit(page, f"/versions/{first}", {})
+    assert (refused.status, "<h3>Parameters</h3>" in refused.text) == (412, True)
+    assert "Saved." in operator.submit(refused, f"/versions/{first}", {}).text
+    assert workspace_api.get(f"/v3/tools/{tool_id}").data["fields"] == stored
 
 
 def test_members_have_the_labels_of_the_form() -> None:
