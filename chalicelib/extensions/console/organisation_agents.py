@@ -1,6 +1,5 @@
 """The page on which operators choose an organisation's agents from a list that can be searched."""
 
-import re
 from typing import Any
 
 from chalice.app import Response
@@ -17,8 +16,6 @@ _AGENTS = "widgetIDs"
 # The prefixes of the form's fields for the agents that the page lists, and for the checked agents.
 _LISTED, _CHECKED = "listed.", "agent."
 _PAGE_SIZE = 50
-# The names in the page's query that contain the numbers of added and removed agents, and the form of a number.
-_ADDED, _REMOVED, _NUMBER = "added", "removed", re.compile("[0-9]{1,3}")
 
 
 @signed_in("/settings")
@@ -32,7 +29,8 @@ def read_agents(session: Session, org_id: str) -> Response:
     values = {"organisation": organisation, "chosen": organisation.get(_AGENTS) or [], **_listed(org_id)}
     others = (one for one in organisation_list.read_all()[0] if one["ID"] != org_id)
     values["others"] = organisation_list.by_agent(others, values["titles"])
-    return guard.page(session, "organisation_agents.html", "/settings", changes=_saved_changes(), **values)
+    values["saved"] = current_request.query_value("saved")
+    return guard.page(session, "organisation_agents.html", "/settings", **values)
 
 
 @signed_in("/settings")
@@ -44,23 +42,15 @@ def save_agents(session: Session, org_id: str) -> Response:
     rights.require_operator(session)
     sent = guard.form()
     listed, checked = _values(sent, _LISTED), _values(sent, _CHECKED)
-    added, removed = commit_now(lambda: _save(org_id, listed, checked))
+    commit_now(lambda: _save(org_id, listed, checked))
     sessions.clear_cache()
-    numbers = query_string({_ADDED: str(added), _REMOVED: str(removed)})
-    return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}/agents{numbers}")
+    return pages.saved(session.workspace_id, f"/settings/orgs/{org_id}/agents", "true")
 
 
 def add_agent(org_id: str, agent_id: str) -> None:
     """Add an agent to an organisation. Raise NotFound."""
     commit_now(lambda: _save(org_id, set(), {agent_id}))
     sessions.clear_cache()
-
-
-def _saved_changes() -> dict[str, int] | None:
-    """Return how many agents the form before this page has added and removed, or None without such a form."""
-    numbers = {name: current_request.query_value(name) or "" for name in (_ADDED, _REMOVED)}
-    is_saved = all(_NUMBER.fullmatch(number) for number in numbers.values())
-    return {name: int(number) for name, number in numbers.items()} if is_saved else None
 
 
 def _listed(org_id: str) -> Document:
@@ -79,15 +69,13 @@ def _values(sent: dict[str, str], prefix: str) -> set[str]:
     return {value for name, value in sent.items() if name.startswith(prefix)}
 
 
-def _save(org_id: str, listed: set[str], checked: set[str]) -> tuple[int, int]:
-    """Save the choice, and return the numbers of added and removed agents."""
+def _save(org_id: str, listed: set[str], checked: set[str]) -> None:
     organisation, tag = calls.read(_PATH, org_id=org_id)
     before = organisation.get(_AGENTS) or []
     kept = [agent_id for agent_id in before if agent_id not in listed or agent_id in checked]
     agent_ids = [*kept, *sorted(checked - {*before})]
     if agent_ids != before:
         calls.send("POST", _PATH, {"name": organisation["name"], _AGENTS: agent_ids}, tag, org_id=org_id)
-    return len({*agent_ids} - {*before}), len({*before} - {*agent_ids})
 
 
 def _own(org_id: str) -> dict[str, str]:
