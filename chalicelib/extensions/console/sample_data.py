@@ -46,7 +46,7 @@ _CONVERSATIONS: tuple[tuple[str, str, int, tuple[str, ...]], ...] = (
         "Thanks!",
     )),
 )  # fmt: skip
-_LEAD = "Lena Vogel"
+_LEAD, _ORIGIN = "Lena Vogel", "web-chat"
 
 
 @signed_in("/agents")
@@ -58,7 +58,7 @@ def add_sample_data(session: Session) -> Response:
     agent_id = calls.send_once(form_id, "/v3/agents", body)["data"]["ID"]
     for number, conversation in enumerate(_CONVERSATIONS, 1):
         _add_conversation(agent_id, f"{PREFIX}{number}", *conversation)
-    lead = {"name": _LEAD, "email": _email(_LEAD), "channel": "web-chat", "agentId": agent_id}
+    lead = {"name": _LEAD, "email": _email(_LEAD), "channel": _ORIGIN, "agentId": agent_id}
     calls.send_once(form_id, "/v3/leads", {"lead": lead})
     return pages.redirect(f"/{session.workspace_id}/convos")
 
@@ -66,7 +66,7 @@ def add_sample_data(session: Session) -> Response:
 def _add_conversation(agent_id: str, convo_id: str, name: str, state: str, age: int, texts: tuple[str, ...]) -> None:
     """Create a conversation that began `age` minutes ago."""
     start = clock.seconds() - age * _MINUTE
-    metadata = {"userName": name, "userEmail": _email(name), "state": state}
+    metadata = {"userName": name, "userEmail": _email(name), "state": state, "origin": _ORIGIN}
     conversation = {"turns": _turns(texts, start), "metadata": metadata}
     commit_now(partial(_save, agent_id, convo_id, conversation))
 

@@ -57,9 +57,9 @@ def tile(page: str, title: str) -> str:
 
 def test_tiles_and_charts_show_durations(signed_in: Browser) -> None:
     page = signed_in.open("/analytics").text
-    assert tile(page, "Time to first answer") == "2 min 10 s better ▼ 50 % was 4 min 20 s"
-    assert tile(page, "Time to the end") == "3 h 10 min ▲ 100 % was 1 h 35 min"
-    assert tile(page, "Average length") == "–"
+    assert tile(page, "Time to first answer") == "2 min 10 s answered requests only better ▼ 50 % was 4 min 20 s"
+    assert tile(page, "Time to the end") == "3 h 10 min ended conversations only ▲ 100 % was 1 h 35 min"
+    assert tile(page, "Average length") == "– first to last message"
     assert 'aria-label="Time to the end: 3 h 10 min"' in signed_in.open("/analytics?chart=averageEndSeconds").text
     page = signed_in.open("/analytics?chart=averageFirstAnswerSeconds").text
     (table,) = re.findall(r"<h2>Time to first answer</h2>.*?<tbody>(.*?)</tbody>", page, re.DOTALL)
@@ -75,7 +75,7 @@ def test_durations_are_in_the_language_and_by_value(signed_in: Browser, workspac
     assert workspace_api.post("/v2/orgs/acme", body).status == 200
     sessions.clear_cache()
     page = signed_in.open("/analytics?by=origin&chart=averageEndSeconds").text
-    assert tile(page, "Tijd tot het einde") == "3 u 10 min ▲ 100 % was 1 u 35 min"
+    assert tile(page, "Tijd tot het einde") == "3 u 10 min alleen beëindigde gesprekken ▲ 100 % was 1 u 35 min"
     assert page.count("3 u 10 min") >= 3
 
 
@@ -88,4 +88,5 @@ def test_the_file_contains_durations_in_seconds(signed_in: Browser) -> None:
 def test_an_empty_period_has_no_durations(browser: Browser) -> None:
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     page = browser.open("/analytics").text
-    assert tile(page, "Time to first answer") == tile(page, "Time to the end") == "–"
+    assert tile(page, "Time to first answer") == "– answered requests only"
+    assert tile(page, "Time to the end") == "– ended conversations only"

@@ -113,6 +113,7 @@ def test_sample_data_is_added_once_per_form_and_removed_with_its_agent(operator:
     listed = api.get(f"/v3/agents/{agent['ID']}/convos").data
     assert sorted(one["messagesNum"] for one in listed) == [2, 3, 3, 3, 4]
     assert {one["state"] for one in listed} == {*conversation_list.STATES}
+    assert {one["origin"] for one in listed} == {"web-chat"}
     assert [one["agentId"] for one in api.get("/v3/leads").data] == [agent["ID"]]
     page = operator.open("/overview")
     assert [*steps(page).values()] == [True, False, False, False] and "Add sample data" not in page.text

@@ -1,6 +1,7 @@
 """The list of organisations in the settings: its facts, search, order, pages and cost."""
 
 import re
+from urllib.parse import quote
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.api import Api
 from tests.capacity import metered
 from tests.conversations.test_tallies import Pipeline
 from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import HOSTILE
 
 NAME = re.compile(r'class="named" href="[^"]*/orgs/([\w-]+)"')
 CELLS = re.compile(r'<td class="figure" data-label="([^"]*)">(.*?)</td>')
@@ -58,6 +60,18 @@ def test_the_list_is_sorted_and_searched(customers: Browser) -> None:
     page = customers.open("/settings?q=xyz").text
     assert not names(page) and "No organisations match." in page
     assert names(customers.open("/settings?sort=unknown&page=x").text) == ["acme", "boats", "cafe"]
+
+
+def test_a_long_list_is_searched_by_name_and_id(operator: Browser, workspace_api: Api) -> None:
+    assert 'name="q"' not in operator.open("/settings").text
+    for number in range(8):
+        workspace_api.post(f"/v2/orgs/o-{number}", {"name": f"{HOSTILE} Beach {number}"})
+    assert 'name="q"' in operator.open("/settings").text
+    every = [f"o-{number}" for number in range(8)]
+    for text, org_ids in {"beach 3": ["o-3"], "O-4": ["o-4"], " travel ": ["acme"], HOSTILE: every}.items():
+        page = operator.open(f"/settings?q={quote(text)}").text
+        assert names(page) == org_ids and "<img" not in page
+    assert ">Clear filters</a>" in operator.open("/settings?q=unknown").text
 
 
 def test_many_organisations_are_in_pages(customers: Browser, workspace_api: Api) -> None:

@@ -1,14 +1,13 @@
 """Operators issue and revoke access tokens in the console, and see the keys of agents."""
 
 import re
-from urllib.parse import quote
 
 import pytest
 
 from chalicelib.extensions.console import operators
 from tests.api import Api
 from tests.extensions.console.browser import Browser, csrf_field, is_asked_once
-from tests.extensions.console.conftest import HOSTILE, PASSWORD
+from tests.extensions.console.conftest import PASSWORD
 
 
 def test_a_token_is_shown_once_and_revoked(operator: Browser, workspace_api: Api) -> None:
@@ -54,43 +53,6 @@ def test_the_settings_begin_with_organisations_and_a_result_with_its_list(operat
     issued = operator.submit(start, "/settings/tokens", {"name": "Import", "days": "90"})
     shown = [re.findall('class="panel first" id="([a-z]+)"', page.text) for page in (start, issued)]
     assert shown == [["organisations"], ["tokens"]]
-
-
-def test_organisations_are_listed_with_their_agents_and_waiting_conversations(
-    operator: Browser, workspace_api: Api
-) -> None:
-    for number in range(3):
-        workspace_api.post(f"/v2/agents/a{number}", {"title": f"Agent {number}"})
-        workspace_api.post(
-            f"/agents/a{number}/interact/ann/state", {"metadata": {"state": "requested_chat", "userName": "Ann"}}
-        )
-    agents = ["gone", "a0", "a1", "a2", "a0"]
-    for org, name, own in (("a-1", HOSTILE, agents), ("b-1", "Beta", []), ("c-1", "acme", ["a1"])):
-        workspace_api.post(f"/v2/orgs/{org}", {"name": name, "widgetIDs": own})
-    page = operator.open("/settings").text.partition('id="organisations"')[2].partition("</table>")[0]
-    cells = re.findall(r"<small><code>(.*?)</code>.*?<td>(.*?)</td><td[^>]*>(.*?)</td>", page, re.DOTALL)
-    assert [[re.sub("<[^>]*>", "", one) for one in row] for row in cells] == [
-        ["a-1", "4 agents Agent 0 and 3 more", "3"], ["c-1", "1 agent Agent 1", "1"],
-        ["acme", "1 agent Support", "0"], ["b-1", "0 agents", "0"],
-    ]  # fmt: skip
-    assert "<img" not in page
-
-
-def test_a_long_list_of_organisations_can_be_searched(operator: Browser, workspace_api: Api) -> None:
-    assert 'name="q"' not in operator.open("/settings").text
-    for number in range(8):
-        workspace_api.post(f"/v2/orgs/o-{number}", {"name": f"{HOSTILE} Beach {number}"})
-    assert 'name="q"' in operator.open("/settings").text
-    for text, ids in {
-        "beach 3": ["o-3"],
-        "O-4": ["o-4"],
-        " travel ": ["acme"],
-        HOSTILE: [f"o-{n}" for n in range(8)],
-    }.items():
-        page = operator.open(f"/settings?q={quote(text)}").text
-        assert re.findall("<small><code>([^<]*)</code>", page) == ids and "<img" not in page
-    nothing = operator.open("/settings?q=unknown").text
-    assert "No organisations match." in nothing and ">Clear filters</a>" in nothing
 
 
 def test_the_install_snippets_have_the_address_of_the_run_and_can_be_copied(operator: Browser) -> None:
