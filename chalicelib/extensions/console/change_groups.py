@@ -42,7 +42,7 @@ class Day(NamedTuple):
 def by_day(changes: Iterable[Document], t: Texts) -> list[Day]:
     """Return the changes, which are newest first, by day in the time zone of `t`."""
     days = groupby(changes, lambda change: local_time(seconds_of(change["at"]), t).date())
-    return [_day([*own]) for _, own in days]
+    return [_day([*of_day]) for _, of_day in days]
 
 
 def _day(changes: list[Document]) -> Day:
@@ -50,11 +50,13 @@ def _day(changes: list[Document]) -> Day:
 
 
 def _groups(changes: list[Document]) -> Iterator[ChangeGroup]:
-    for (operation, *_), run in groupby(changes, _together):
-        own = [*run]
-        is_one = operation != _UPDATE and len(own) >= _FEWEST  # updates differ in their values
-        yield from [ChangeGroup(own)] if is_one else (ChangeGroup([change]) for change in own)
+    for (operation, *_), run in groupby(changes, _operation_author_and_minute):
+        similar = [*run]
+        if operation != _UPDATE and len(similar) >= _FEWEST:  # updates differ in their values
+            yield ChangeGroup(similar)
+        else:
+            yield from (ChangeGroup([change]) for change in similar)
 
 
-def _together(change: Document) -> tuple[str, str, str]:
+def _operation_author_and_minute(change: Document) -> tuple[str, str, str]:
     return change["operation"], str(change["by"]), change["at"][:_MINUTE]

@@ -1,7 +1,8 @@
 """The list of organisations in the settings: its search, order and pages, and the facts of each organisation."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from chalicelib import storage
@@ -25,10 +26,10 @@ SORTS = ("", "people", "waiting")
 
 
 class OrganisationFacts(NamedTuple):
-    """An organisation's number of agents, the titles of the first two, and its numbers of people and waiting people.
+    """An organisation's number of agents, the titles of the first two, and its numbers of people and conversations.
 
-    The numbers are texts. `conversations` is the number of conversations that began in the last seven days, or None if
-    the agents on the page are too many to count.
+    `people` and `waiting`, the number of waiting conversations, are texts. `conversations` is the number of
+    conversations that began in the last seven days, or None if the agents on the page are too many to count.
     """
 
     agents: int
@@ -82,12 +83,17 @@ def _facts(session: Session, page: Sequence[Document], numbers: Numbers) -> dict
     """Return the facts by organisation id."""
     agents = {one["ID"]: organisation_list.agent_ids(one) for one in page}
     titles = overview.first_agents(session.workspace_id, _MAX_AGENTS).titles if any(agents.values()) else {}
-    recent, facts = _recent_numbers(session.workspace_id, [*agents.values()]), {}
-    for (org_id, ids), conversations in zip(agents.items(), recent, strict=True):
-        shown = [titles[one] for one in ids if one in titles][:_MAX_TITLES]
-        people = inbox.count_text(numbers.people[org_id], numbers.has_more_people)
-        facts[org_id] = OrganisationFacts(len(ids), shown, people, numbers.waiting.text(ids), conversations)
-    return facts
+    conversations = _recent_numbers(session.workspace_id, agents)
+    return {
+        org_id: OrganisationFacts(
+            agents=len(agent_ids),
+            titles=[titles[agent_id] for agent_id in agent_ids if agent_id in titles][:_MAX_TITLES],
+            people=inbox.count_text(numbers.people[org_id], numbers.has_more_people),
+            waiting=numbers.waiting.text(agent_ids),
+            conversations=conversations.get(org_id),
+        )
+        for org_id, agent_ids in agents.items()
+    }
 
 
 def _count_people(workspace_id: str) -> tuple[Counter[str], bool]:
@@ -105,22 +111,22 @@ def _count_people(workspace_id: str) -> tuple[Counter[str], bool]:
     return people, False
 
 
-def _recent_numbers(workspace_id: str, lists: Sequence[Sequence[str]]) -> Iterator[int | None]:
-    """Yield the number of conversations that began in the last seven UTC days, for each list of agents.
+def _recent_numbers(workspace_id: str, agents: dict[str, list[str]]) -> dict[str, int]:
+    """Return the number of conversations that began in the last seven UTC days, by organisation id.
 
-    Deleted conversations are not counted. The number is None for the lists after the first 400 tallies.
+    `agents` contains the agents' ids by organisation id. Deleted conversations are not counted. The organisations after
+    the first 400 tallies are missing.
     """
     days = periods.recent_days(DAYS)
     months = sorted({f"{day:%Y-%m}" for day in days})
-    counted, left = [], _MAX_TALLIES
-    for agent_ids in lists:
-        left -= len(agent_ids) * len(months)
-        counted.append([*agent_ids] if left >= 0 else [])
-    keys = {(one, month): _key(workspace_id, one, month) for ids in counted for one in ids for month in months}
+    tallies = dict(zip(agents, accumulate(len(ids) * len(months) for ids in agents.values()), strict=True))
+    counted = {org_id: ids for org_id, ids in agents.items() if not ids or tallies[org_id] <= _MAX_TALLIES}
+    keys = {(one, month): _key(workspace_id, one, month) for one in chain(*counted.values()) for month in months}
     rows: dict[Any, TallyRow | None] = dict(zip(keys, storage.find_many([*keys.values()]), strict=True))
-    for agent_ids, ids in zip(lists, counted, strict=True):
-        found = [(day, rows[one, f"{day:%Y-%m}"]) for one in ids for day in days]
-        yield sum(row.tallies()[day.day - 1] for day, row in found if row) if len(ids) == len(agent_ids) else None
+    return {
+        org_id: sum(row.tallies()[day.day - 1] for one in ids for day in days if (row := rows[one, f"{day:%Y-%m}"]))
+        for org_id, ids in counted.items()
+    }
 
 
 def _key(workspace_id: str, agent_id: str, month: str) -> storage.Key:
