@@ -79,9 +79,9 @@ def test_an_operator_sees_the_organisations_of_agents(
     }
     for number in range(4):
         workspace_api.post(f"/v2/orgs/b{number}", {"name": f"Beta {number}", "widgetIDs": ["other"]})
-    assert facts(operator)["Other"][0] == ["None waiting", "Beta 0", "Beta 1", "Beta 2", "+1"]
+    assert facts(operator)["Other"][0] == ["None waiting", "Beta 0 , Beta 1 , Beta 2 and 1 more"]
     monkeypatch.setattr(organisation_list, "_PAGE_SIZE", 1)
-    assert facts(operator)["Other"][0] == ["None waiting", "Beta 0", "Beta 1", "Beta 2", "+1"]
+    assert facts(operator)["Other"][0] == ["None waiting", "Beta 0 , Beta 1 , Beta 2 and 1 more"]
     monkeypatch.setattr(organisation_list, "_MAX_PAGES", 1)
     assert facts(operator)["Other"][0] == ["None waiting"]
 
