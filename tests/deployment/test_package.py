@@ -27,9 +27,9 @@ from tests.selection import whole
 pytestmark = [pytest.mark.engine, whole]
 
 # cryptography's and pydantic's compiled libraries take up 6.4 MB, the documentation page 0.5 MB, and the time zones for
-# reports 0.25 MB. The package has 10.65 MB on Python 3.11, and 11.24 MB on 3.12, whose bytecode is larger. The console
-# takes up 0.9 MB: its templates, texts and modules, each module as source and as bytecode.
-MAX_BYTES = 11_300_000
+# reports 0.25 MB. The package has 10.71 MB on Python 3.11, 11.33 MB on 3.12 and 11.36 MB on 3.13, whose bytecode is
+# larger. The console takes up 1.2 MB: its templates, texts and modules, each module as source and as bytecode.
+MAX_BYTES = 11_450_000
 
 
 @pytest.fixture(scope="module")
