@@ -107,7 +107,10 @@ def test_a_format_that_the_console_does_not_show_is_not_replaced(signed_in: Brow
 
 @pytest.mark.parametrize(
     ("number", "text", "rule"),
-    [(201, "a", "at most 200 are possible, and these are 201"), (2, "a" * 50_000, "these have 100,500. Shorten")],
+    [
+        (201, "a", "At most 200 saved replies are possible, and there are 201"),
+        (2, "a" * 50_000, "these have 100,500. Shorten"),
+    ],
 )
 def test_replies_that_the_console_would_not_show_are_refused(
     number: int, text: str, rule: str, signed_in: Browser, workspace_api: Api
