@@ -1,7 +1,7 @@
 """A person's photo, which the profile page stores in the client's member `squarePhotoURL` as a `data:` URL.
 
-The content security policy allows neither `data:` URLs in pages nor images of other hosts. The photo is therefore an
-SVG file with an address of its own. It is text, so that it needs no binary media type at the gateway.
+The content security policy allows neither `data:` URLs in pages nor images from other hosts. The photo is therefore
+served as an SVG file at its own URL. SVG is text, so the gateway needs no binary media type.
 """
 
 from chalice.app import Response

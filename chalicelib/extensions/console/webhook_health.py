@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 COOKIE, _SECONDS = "__Secure-cams-failing", 10 * 60
 FAILED = ("failed", "expired", "unknown")
-"""The statuses of deliveries that did not reach their receiver, or of which this is unknown."""
+"""The statuses of deliveries that failed, or whose result is unknown."""
 # The maximum number of webhooks that are checked, and how many deliveries of each are read. The newest may be pending.
 _MAX_CHECKED, _NEWEST = 10, 3
 # The cookie contains the ids between these. With no id, it consists of one.

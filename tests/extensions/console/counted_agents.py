@@ -1,4 +1,4 @@
-"""Counts of two agents, of which the client sees one."""
+"""Counts of two agents. The client can see one of them."""
 
 from chalicelib import clock
 from tests.api import Api

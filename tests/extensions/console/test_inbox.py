@@ -77,7 +77,7 @@ def test_the_tabs_list_and_count_the_conversations_of_all_agents(
     assert (answer.status, answer.headers["location"].partition("/convos")[2]) == (303, "?missing=mine")
     page = operator.open("/convos?tab=mine")
     assert (names_in(page), tab_counts(page)) == (["Ann", "Cor", "Fay"], ["3", "6"])
-    reason = "A workspace key has no list of its own conversations"
+    reason = "Conversations cannot be assigned to a workspace key"
     assert reason in page.text and reason not in operator.open("/convos?tab=none").text
 
 

@@ -50,7 +50,7 @@ def test_a_person_sees_the_leads_of_their_agents(bo: Browser) -> None:
             assert page.status == 200
             assert "Ann of support" in page.text and "Ann of other" not in page.text
     assert "/convos?tab=all&amp;agent=support&amp;q=a%40b.test" in bo.open("/leads").text
-    for path in ("?q=nobody", "?to=2026-01-01"):
+    for path in ("?q=no-match", "?to=2026-01-01"):
         assert "No leads match" in bo.open(f"/leads{path}").text
     assert bo.open("/leads?from=2026-02-02&to=2026-02-01").status == 400
 

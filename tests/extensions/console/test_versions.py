@@ -1,6 +1,7 @@
 """Agent versions in the console; the history extension stores them."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -241,16 +242,20 @@ def test_a_prompt_with_a_bracket_in_a_line_is_no_json() -> None:
     assert [one.is_json for one in differences.between({}, {"nodes": [{"text": "a"}]})] == [True]
 
 
-def test_a_restoration_is_not_confirmed_if_only_the_order_changed_meanwhile(
-    operator: Browser, workspace_api: Api
-) -> None:
+def tool_with_two_versions(api: Api, tool: dict[str, Any], new_name: str) -> str:
+    """Create a tool and then rename it. Return its id."""
     stream = Stream("agents")
+    tool_id: str = api.post("/v3/agents/support/tools", {"tool": tool}).data["id"]
+    follow("agents", stream.read("agents"))
+    api.patch(f"/v3/tools/{tool_id}", {"tool": {"name": new_name}})
+    follow("agents", stream.read("agents"))
+    return tool_id
+
+
+def test_a_restoration_is_not_confirmed_if_only_the_order_has_changed(operator: Browser, workspace_api: Api) -> None:
     fields = [{"id": "01a", "key": "from", "type": "string"}, {"id": "01b", "key": "until", "type": "string"}]
     tool = {"name": "Find", "serverUrl": "https://tools.test/", "fields": fields}
-    tool_id = workspace_api.post("/v3/agents/support/tools", {"tool": tool}).data["id"]
-    follow("agents", stream.read("agents"))
-    workspace_api.patch(f"/v3/tools/{tool_id}", {"tool": {"name": "Search"}})
-    follow("agents", stream.read("agents"))
+    tool_id = tool_with_two_versions(workspace_api, tool, "Search")
     path = f"/agents/support/tools/{tool_id}/versions"
     first = re.findall(rf'{path}/(\d+)"', operator.open(path).text)[-1]
     page = operator.open(f"{path}/{first}")
@@ -327,12 +332,8 @@ def test_a_restored_version_changes_no_limits_without_an_administrator(
 
 
 def test_a_version_of_a_tool_is_compared_and_restored(operator: Browser, workspace_api: Api) -> None:
-    stream = Stream("agents")
     tool = {"name": "Before", "serverUrl": "https://tools.test/", "serverUrlSecret": CANARY}
-    tool_id = workspace_api.post("/v3/agents/support/tools", {"tool": tool}).data["id"]
-    follow("agents", stream.read("agents"))
-    workspace_api.patch(f"/v3/tools/{tool_id}", {"tool": {"name": "After <b>"}})
-    follow("agents", stream.read("agents"))
+    tool_id = tool_with_two_versions(workspace_api, tool, "After <b>")
     path = f"/agents/support/tools/{tool_id}/versions"
     assert path in operator.open("/agents/support").text
     listed = operator.open(path)
