@@ -1,11 +1,13 @@
 """Finds the webhooks that fail. Pages show their number beside Settings while it is known.
 
+A webhook fails if its newest event failed. Tests do not count, because they also go to webhooks that are not ready.
+
 Reading them costs about nine requests per webhook. Therefore, only `/settings` reads all of them, and a cookie keeps
 their ids for ten minutes. A webhook's own page updates this webhook in the cookie. Without the cookie, the other pages
 show no number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
 COOKIE, _SECONDS = "__Secure-cams-failing", 10 * 60
 FAILED = ("failed", "expired", "unknown")
 """The statuses of deliveries that failed, or whose result is unknown."""
-# The maximum number of webhooks that are checked, and how many deliveries of each are read. The newest may be pending.
-_MAX_CHECKED, _NEWEST = 10, 3
+# The maximum number of webhooks that are checked, and how many deliveries of each are read. The newest may be tests or
+# pending. Reading 20 costs as many requests and units as reading three.
+_MAX_CHECKED, _NEWEST = 10, 20
 # The cookie contains the ids between these. With no id, it consists of one.
 _SEPARATOR = "."
 
@@ -44,10 +47,29 @@ def read(webhooks: Sequence[Document]) -> frozenset[str]:
 
 
 def failure(webhook: Document, deliveries: Sequence[Document]) -> Document | None:
-    """Return the newest delivery with an outcome if it failed and the webhook is enabled. Otherwise return None."""
-    outcomes = (one for one in deliveries if one["status"] != "pending")
-    newest = next(outcomes, None) if webhook["enabled"] else None
+    """Return the newest event with an outcome if it failed and the webhook is enabled. Otherwise return None."""
+    newest = _newest_outcome(without_tests(deliveries)) if webhook["enabled"] else None
     return newest if newest and newest["status"] in FAILED else None
+
+
+def without_tests(deliveries: Sequence[Document]) -> list[Document]:
+    """Return the deliveries of events other than tests."""
+    return [one for one in deliveries if not _is_test(one)]
+
+
+def last_test(deliveries: Sequence[Document]) -> Document | None:
+    """Return the newest test with an outcome, if any."""
+    return _newest_outcome(filter(_is_test, deliveries))
+
+
+def _is_test(delivery: Document) -> bool:
+    from chalicelib.webhooks import events
+
+    return bool(delivery["type"] == events.TEST)
+
+
+def _newest_outcome(deliveries: Iterable[Document]) -> Document | None:
+    return next((one for one in deliveries if one["status"] != "pending"), None)
 
 
 def known(session: "Session", webhooks: Sequence[Document]) -> "Session":

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from chalice.app import Response
 
@@ -207,6 +208,9 @@ def _page(
         is_edited=sent is not None or bool(current_request.query_value("change")),
         groups=event_groups(),
         deliveries=page["data"],
+        events=webhook_health.without_tests(page["data"]),
+        last_test=webhook_health.last_test(page["data"]) if is_newest else None,
+        host=urlsplit(webhook.get("url", "")).netloc,
         query=query,
         following=following,
         statuses=STATUSES,

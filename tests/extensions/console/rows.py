@@ -7,9 +7,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
+from chalicelib import clock, storage
 from chalicelib.extensions import has
 from chalicelib.extensions.console import session_store
+from chalicelib.ids import new_id
 from chalicelib.webhooks import ledger
+from chalicelib.webhooks.events import Event
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Answer, Api
@@ -233,7 +236,7 @@ def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
     lead_id = api.post("/v3/leads", {"lead": {"agentId": "support", "name": mark}}).data["id"]
     hook = {"url": "https://hooks.test/x", "events": ["lead_captured"], "description": mark}
     hook_id = api.post("/v3/webhooks", {"webhook": hook}).data["id"]
-    delivery_id = api.post(f"/v3/webhooks/{hook_id}/test").data["id"]
+    delivery_id = queue_event(workspace.workspace_id, hook_id)
     fail_delivery(workspace.workspace_id, hook_id, delivery_id)
     tool = {"name": mark, "serverUrl": "http://127.0.0.1:9/"}
     tool_id = api.post("/v3/agents/support/tools", {"tool": tool}).data["id"]
@@ -257,6 +260,17 @@ def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
     if has("erasures"):
         ids["erasure_id"] = api.post("/v3/erasures", {"erasure": {"userID": "someone"}}).data["id"]
     return World(workspace, api, ids)
+
+
+def queue_event(workspace_id: str, webhook_id: str) -> str:
+    """Store an event about a lead and its pending delivery. Return the delivery's id."""
+    payload = {"agentId": "support", "agentName": "Support", "leadName": "Ann", "createdAt": clock.milliseconds()}
+    event = Event(new_id(), workspace_id, "lead_captured", payload)
+    row = ledger.new(workspace_id, webhook_id, event.id, event.type, new_id())
+    with storage.unit_of_work():
+        ledger.stage_event(event)
+        storage.put(row)
+    return row.delivery_id
 
 
 def fail_delivery(workspace_id: str, webhook_id: str, delivery_id: str) -> None:

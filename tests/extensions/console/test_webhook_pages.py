@@ -18,7 +18,7 @@ from tests.api import Answer, Api
 from tests.decrypted_items import messages
 from tests.extensions.console.browser import Browser, csrf_field, is_asked_once
 from tests.extensions.console.conftest import PASSWORD
-from tests.extensions.console.rows import fail_delivery
+from tests.extensions.console.rows import fail_delivery, queue_event
 from tests.extensions.console.test_settings import made_webhook
 from tests.moto_tables import snapshot
 
@@ -215,7 +215,7 @@ def test_a_delivery_shows_the_body_without_its_secret(
 def test_a_failed_delivery_begins_with_the_reason_and_the_next_step(
     operator: Browser, path: str, workspace: NewWorkspace, workspace_api: Api, status: int | None, error: str, step: str
 ) -> None:
-    operator.submit(operator.open(path), path, {"action": "test"})
+    queue_event(workspace.workspace_id, path.rpartition("/")[2])
     (delivery,) = deliveries(workspace_api, path)
     row = ledger.read(workspace.workspace_id, path.rpartition("/")[2], delivery["id"])
     assert ledger.claim(row)
@@ -231,6 +231,7 @@ def test_a_failed_delivery_begins_with_the_reason_and_the_next_step(
     webhook, changed = (operator.open(f"{path}{query}").text for query in ("", "?change=url"))
     assert ('name="url"' in webhook, 'name="url"' in changed) == (False, True)
     assert f'<p class="error">{error}</p>' in webhook and step in webhook and "are stored for 30 days" in webhook
+    assert "Deliveries to hooks.test fail</h2>" in webhook
     style = "second" if has_wrong_url else ""
     assert f'<summary class="button {style}">Redeliver failed events</summary>' in webhook
 
@@ -243,11 +244,11 @@ def badges(page: Answer) -> list[str]:
 def test_pages_count_the_failing_webhooks_after_the_settings_were_read(
     operator: Browser, path: str, workspace_api: Api, workspace: NewWorkspace
 ) -> None:
-    operator.submit(operator.open(path), path, {"action": "test"})
+    webhook_id = path.rpartition("/")[2]
+    delivery_id = queue_event(workspace.workspace_id, webhook_id)
     page = operator.open("/settings")
     assert (badges(page), "Last delivery failed" in page.text) == ([], False)
-    (delivery,) = deliveries(workspace_api, path)
-    fail_delivery(workspace.workspace_id, path.rpartition("/")[2], delivery["id"])
+    fail_delivery(workspace.workspace_id, webhook_id, delivery_id)
     assert badges(operator.open("/settings")) == []  # the cookie keeps the state for ten minutes
     assert badges(operator.open(path)) == ["1", "1"]
     assert badges(operator.open("/settings/workspace")) == ["1", "1"]
@@ -257,12 +258,38 @@ def test_pages_count_the_failing_webhooks_after_the_settings_were_read(
     assert badges(other.open("/agents")) == badges(other.open("/settings/workspace")) == []  # these read no webhook
     assert badges(other.open("/settings")) == badges(other.open("/settings/workspace")) == ["1", "1"]
     assert "Last delivery failed" in other.open("/settings").text
-    operator.submit(operator.open(path), path, {"action": "test"})
+    queue_event(workspace.workspace_id, webhook_id)
     assert badges(operator.open(path)) == ["1", "1"]  # the newest delivery is pending
     operator.submit(operator.open(path), path, {"action": "pause"})
     assert badges(operator.open("/agents")) == []
     other.submit(other.open(path), path, {"action": "delete"})
     assert badges(other.open("/settings")) == []
+
+
+def test_a_test_does_not_change_the_state_of_a_webhook(
+    operator: Browser, path: str, workspace_api: Api, workspace: NewWorkspace
+) -> None:
+    webhook_id = path.rpartition("/")[2]
+    for _ in range(4):
+        operator.submit(operator.open(path), path, {"action": "test"})
+    for test in deliveries(workspace_api, path):
+        fail_delivery(workspace.workspace_id, webhook_id, test["id"])
+    assert badges(operator.open("/settings")) == badges(operator.open(path)) == []
+    page = operator.open(path).text
+    assert '<em class="state ready">Active</em>' in page and "Redeliver failed events" not in page
+    assert "No event sent in the last 30 days, apart from tests." in page
+    last = f'<a href="{operator.home}{path}/deliveries/{test["id"]}"><time '
+    assert f'<strong class="error">Last test failed</strong>: It was not sent in time. · {last}' in page
+    event = queue_event(workspace.workspace_id, webhook_id)
+    fail_delivery(workspace.workspace_id, webhook_id, event)
+    operator.submit(operator.open(path), path, {"action": "test"})
+    row = ledger.read(workspace.workspace_id, webhook_id, deliveries(workspace_api, path)[-1]["id"])
+    assert ledger.claim(row)
+    ledger.record_outcome(row, Outcome(200, None, 12))
+    page = operator.open(path).text
+    assert "0 of 1 delivered" in page and '<em class="state bad">Failing</em>' in page  # a test repairs nothing
+    assert '<strong class="good">Last test delivered</strong> · <a ' in page
+    assert badges(operator.open(path)) == ["1", "1"]
 
 
 def test_settings_open_without_the_state_of_the_webhooks(
@@ -305,7 +332,7 @@ def test_what_failed_is_sent_again_once_per_form(
     operator: Browser, path: str, workspace: NewWorkspace, workspace_api: Api
 ) -> None:
     for _ in range(4):
-        operator.submit(operator.open(path), path, {"action": "test"})
+        queue_event(workspace.workspace_id, path.rpartition("/")[2])
     page = operator.open(path)
     assert "Redeliver failed events" not in page.text and "delivered</strong>" not in page.text
     sent = deliveries(workspace_api, path)
