@@ -36,8 +36,7 @@ from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 MAX_MESSAGES = 100
-# The maximum number of tags in a form, and of private notes beside a transcript.
-_MAX_TAGS, _MAX_NOTES = 100, 2
+_MAX_TAGS = 100  # in a form
 # The maximum number of variables beside a transcript, and of characters in a name and in a value.
 _MAX_VARIABLES, _MAX_VARIABLE_NAME, _MAX_VARIABLE = 20, 60, 300
 
@@ -210,7 +209,7 @@ def panel_values(row: ConversationRow, metadata: Document) -> Document:
         "waiting_since": inbox.waiting_since(row, metadata),
         "undated_notes": undated,
         "notes_count": len(entries),
-        "newest_notes": entries[-_MAX_NOTES:],
+        "newest_note": entries[-1].mark if entries else None,
         "meta": metadata,
         "tags": tags[:_MAX_TAGS],
         "tags_digest": actions.tags_digest(tags),

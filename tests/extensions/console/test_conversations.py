@@ -268,12 +268,15 @@ def test_tags_of_another_person_are_not_replaced_unseen(signed_in: Browser, work
     assert read_tags() == ["mine"]
 
 
-def test_the_newest_private_notes_are_beside_the_transcript(signed_in: Browser) -> None:
+def test_private_notes_are_in_the_transcript_and_the_details_link_to_the_newest(signed_in: Browser) -> None:
     for text in ("First", "Second", "<b>Third</b>"):
         signed_in.submit(signed_in.open(CONVO), CONVO, {"action": "add_note", "note": text})
+    page = signed_in.open(CONVO).text
+    marks = re.findall('<div class="event note" id="(note-[0-9a-f]{16})"', page)
+    assert len(marks) == page.count("</bdi> <time") - page.count('<article class="turn') == 3
     for path in (CONVO, f"{CONVO}/live"):
-        (notes,) = re.findall(r'<ul class="remarks">(.*?)</ul>', signed_in.open(path).text)
-        assert re.findall("<li>(.*?) <small><bdi>", notes) == ["Second", "&lt;b&gt;Third&lt;/b&gt;"]
+        assert re.findall('<p class="remarks"><a href="#(.*?)">', signed_in.open(path).text) == marks[-1:]
+    assert page.count("&lt;b&gt;Third") == 2  # in the transcript, and in the field for all notes
 
 
 def test_private_notes_of_another_person_are_not_replaced_unseen(signed_in: Browser, workspace_api: Api) -> None:

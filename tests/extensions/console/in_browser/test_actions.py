@@ -196,3 +196,35 @@ def open_change(person: Person) -> None:
     person.find(".turn.person .said").click()
     assert person.driver.execute_script(opacity) == "1"
     person.leave(person.find(".turn.person .edit"))
+
+
+_HEIGHTS = "return ['.head', '.composer'].map((one) => document.querySelector(one).offsetHeight)"
+
+
+def test_a_phone_shows_the_head_and_the_empty_reply_field_as_one_line_each(person: Person, run: Run) -> None:
+    chromium.resize(person.driver, *NARROW)
+    person.open("/convos/support/eve")
+    assert max(person.driver.execute_script(_HEIGHTS)) <= 60
+    person.find("#text").click()
+    assert person.driver.execute_script(_HEIGHTS)[1] > 100
+    person.find("label[for=as-note]").click()
+    person.find("#note").send_keys("She has a dog.")
+    assert not person.find("#text").is_displayed()
+    person.press("Add note")
+    person.sees("She has a dog.")
+    person.find(".head .menu summary").click()
+    person.leave(person.find(".ask [value=back]"))
+    assert ask(run, "GET", "/v3/agents/support/convos/eve")["data"]["state"] == "ai-chatting"
+
+
+def test_on_a_small_screen_the_details_take_the_place_of_the_list(person: Person) -> None:
+    def in_sight() -> list[bool]:
+        return [person.find(one).is_displayed() for one in (".list", ".chat", "#about")]
+
+    chromium.resize(person.driver, 900, 700)
+    person.open("/convos/support/eve")
+    assert in_sight() == [True, True, False]
+    person.find(".more[href='#about']").click()
+    assert in_sight() == [False, True, True]
+    person.find(".less").click()
+    assert in_sight() == [True, True, False]
