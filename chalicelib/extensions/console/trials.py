@@ -1,4 +1,4 @@
-"""The page on which an operator tries an agent, by writing messages as the visitor."""
+"""The page on which an operator tries an agent, by writing messages as the visitor and, without a bot, as the agent."""
 
 import re
 
@@ -16,6 +16,7 @@ from chalicelib.storage import Document
 _MESSAGES = "/agents/{agent_id}/interact/{user_id}/messages"
 _CONVERSATION_PATH = "/v3/agents/{agent_id}/convos/{convo_id}"
 _EVENT = "message_received"  # the webhook event that bots answer
+_ANSWER = "answer"  # the action of the button that writes as the agent
 _CONVERSATION = re.compile(f"{PREFIX}[0-9a-z]{{1,40}}")
 
 
@@ -28,7 +29,10 @@ def read_trial(session: Session, agent_id: str) -> Response:
 
 @signed_in("/agents")
 def send_message(session: Session, agent_id: str) -> Response:
-    """Add the visitor's message. The first message creates the conversation. The form contains the message's `mid`."""
+    """Add the visitor's message, or the answer that a bot would write. The form contains the message's `mid`.
+
+    The first message creates the conversation.
+    """
     rights.require_operator(session)
     sent = guard.form()
     convo_id = sent.get("convo", "")
@@ -54,9 +58,9 @@ def _message(session: Session, sent: dict[str, str]) -> Document:
     text = sent.get("text", "").strip()
     if not text:
         raise guard.form_error(session, "text")
-    item = {"payload": {"message": text}, "text": text}
-    message = {"mid": sent.get("mid"), "from": "human", "type": "text", "item": item}
-    return {"messages": [message], **({"state": inbox.WAITING} if sent.get("person") else {})}
+    item, is_answer = {"payload": {"message": text}, "text": text}, sent.get("action") == _ANSWER
+    message = {"mid": sent.get("mid"), "from": "bot" if is_answer else "human", "type": "text", "item": item}
+    return {"messages": [message], **({"state": inbox.WAITING} if sent.get("person") and not is_answer else {})}
 
 
 def _page(

@@ -136,6 +136,19 @@ def test_a_trial_goes_on_and_adds_a_message_once_per_form(operator: Browser, api
     assert conversation["messagesNum"] == 2 and conversation["ID"].startswith("try-")
 
 
+def test_an_operator_answers_a_trial_as_the_agent(operator: Browser, api: Api) -> None:
+    """Without a bot, the answer is the next step after the visitor's message. The answer does not ask for a person."""
+    api.post("/v2/agents/support", {"title": "Support"})
+    trial = operator.submit(operator.open("/agents/support/try"), "/try", {"text": "Are you open?"})
+    answered = operator.submit(trial, "/try", {"text": "Until six.", "action": "answer", "person": "on"})
+    (conversation,) = api.get("/v3/agents/support/convos").data
+    messages = api.get(f"/v3/agents/support/convos/{conversation['ID']}/messages").data
+    written = [(one["from"], one["item"]["text"]) for one in reversed(messages)]
+    assert written == [("human", "Are you open?"), ("bot", "Until six.")] and "state" not in conversation
+    next_step, other = ('value="answer">', 'value="answer" class="second">')
+    assert next_step in trial.text and other in answered.text
+
+
 def test_a_trial_does_not_wait_with_the_visitors_conversations(
     operator: Browser, api: Api, workspace: NewWorkspace
 ) -> None:
@@ -161,15 +174,19 @@ def test_a_trial_lists_the_webhooks_that_receive_messages(operator: Browser, api
     api.post("/v3/webhooks", {"webhook": {**hook, "events": ["agent_created"]}})
     api.post("/v3/webhooks", {"webhook": {**hook, "events": ["message_received"], "enabled": False}})
     page = operator.open("/agents/support/try").text
-    assert "Then choose “Answer as a person” beside the chat" in page
+    assert "Then write the answer yourself, with “Answer as the agent”." in page
+    assert 'value="answer" class="second" disabled>Answer as the agent</button>' in page
     assert "No bot is connected" in page and page.count("Bot &lt;1&gt;") == page.count("This webhook is paused:") == 1
-    assert "Messages are stored" in page and f'href="{operator.home.rpartition("/console")[0]}/docs"' in page
+    assert (
+        "CAMS keeps the agent's settings" in html.unescape(page)
+        and f'href="{operator.home.rpartition("/console")[0]}/docs"' in page
+    )
     assert f'href="{operator.home}/settings/new-webhook?event=message_received"' in page
     assert f'href="{operator.home}/agents/support#tools"' in page
     for _ in range(5):
         api.post("/v3/webhooks", {"webhook": {**hook, "events": ["message_received"]}})
     page = operator.open("/agents/support/try").text
-    assert all(text not in page for text in ("No bot is connected", "Messages are stored", "Then choose"))
+    assert all(text not in page for text in ("No bot is connected", "CAMS keeps", "Then write the answer"))
     assert page.count("Bot &lt;1&gt;") == 3 and "2 more webhooks" in page
 
 

@@ -66,7 +66,7 @@ def test_a_new_agent_has_a_conversation_after_nine_clicks(browsers: tuple[Chrome
     person.press("Create agent")
     person.press("Try it")
     person.write("text", "Is the shop open?")
-    person.press("Send")
+    person.press("Send as the visitor")
     person.press("Answer as a person")
     person.write("text", "Yes, until six.")
     person.clicks += 1

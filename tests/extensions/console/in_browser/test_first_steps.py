@@ -25,8 +25,11 @@ def test_an_answer_appears_in_a_trial_without_a_reload(browsers: tuple[Chrome, C
     person.find(".who")
     person.open("/agents/support/try")
     person.fill("text", "Are you open?")
-    person.press("Send")
+    person.press("Send as the visitor")
     person.sees("Are you open?")
+    person.fill("text", "Yes.")
+    person.press("Answer as the agent")
+    person.sees("Yes.")
     convo_id = person.driver.current_url.rpartition("=")[2].removesuffix("#text")
     assert person.driver.execute_script("return document.activeElement.id") == "text"
     for text in ("Until six.", "And on Sunday until five."):
