@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 _REPORTS: Any = extensions.service("series")
 _LEVELS = 4
-MAIN = ("conversations", "handoffRate", "averageFirstAnswerSeconds", "leads")
+MAIN = ("conversations", "unassistedRate", "averageFirstAnswerSeconds", "leads")
 """The figures with a tile on the analytics page."""
 NAMES = (
-    *MAIN, "messages", "interactions", "newVisitors", "loads", "leadRate", "handoffs", "averageSeconds",
-    "averageEndSeconds",
+    *MAIN, "messages", "interactions", "newVisitors", "loads", "leadRate", "handoffs", "handoffRate",
+    "averageSeconds", "averageEndSeconds",
 )  # fmt: skip
 """All figures of the analytics page, in their order."""
-RATES = {"handoffRate": "handoffs", "leadRate": "leads"}
+RATES = {"handoffRate": "handoffs", "leadRate": "leads", "unassistedRate": "unassisted"}
 """The counts that rates compare with the number of conversations."""
 
 
@@ -47,13 +47,16 @@ def heat_map(hourly_counts: Iterable[Any], period: Any) -> list[list[Cell]]:
 
 
 def with_rates(entry: Document) -> Document:
-    """Return an interval's or a period's counts, with its handoffs and leads per 100 conversations.
+    """Return an interval's or a period's counts, with its rates per 100 conversations.
 
-    Rates have one decimal. Without conversations, there are no rates.
+    `unassisted` is the number of conversations minus the number of handoffs. It is a lower limit for the conversations
+    without a handoff, because a conversation can have several. Rates have one decimal. Without conversations, there are
+    no rates.
     """
     conversations = entry["conversations"]
-    rates = {rate: round(100 * entry[count] / conversations, 1) for rate, count in RATES.items() if conversations}
-    return {**entry, **rates}
+    counts = {**entry, "unassisted": max(conversations - entry["handoffs"], 0)}
+    rates = {rate: round(100 * counts[count] / conversations, 1) for rate, count in RATES.items() if conversations}
+    return {**counts, **rates}
 
 
 def for_charts(report: Document, earlier: Document, interval: str, period: Any, t: "Texts") -> Document:

@@ -14,6 +14,8 @@ from chalicelib.storage import Document
 _MAX_PAGES, _PAGE_SIZE = 10, 100
 # The maximum number of organisations that follow an agent's title, and the key of these names in a session.
 _MAX_NAMES, _NAMES = 2, "organisations by agent"
+# The key of the names of organisations without agents in a session, and the maximum number of these names.
+_IDLE, _MAX_IDLE = "organisations without agents", 8
 # The maximum number of agents with such names, because sessions stay in memory. Pages list the first agents by id.
 _MAX_NAMED = 5_000
 
@@ -66,8 +68,16 @@ def names_by_agent(session: Session) -> dict[str, str]:
     if session.client_id is not None or session.selected or session.remembered is None:
         return {}
     if _NAMES not in session.remembered:
-        session.remembered[_NAMES] = _names_by_agent(read_all()[0])
+        organisations = read_all()[0]
+        session.remembered[_NAMES] = _names_by_agent(organisations)
+        session.remembered[_IDLE] = _names_without_agents(organisations)
     names: dict[str, str] = session.remembered[_NAMES]
+    return names
+
+
+def names_without_agents(session: Session) -> list[str]:
+    """Return the names of the first eight organisations without agents, which are known after `names_by_agent`."""
+    names: list[str] = (session.remembered or {}).get(_IDLE, [])
     return names
 
 
@@ -80,9 +90,19 @@ def with_organisations(session: Session, titles: dict[str, str]) -> dict[str, st
 def _names_by_agent(organisations: list[Document]) -> dict[str, str]:
     if len(organisations) < 2:
         return {}
-    numbers = Counter(display_name(organisation, "name", "ID") for organisation in organisations)
+    numbers = _numbers_of_names(organisations)
     first = nsmallest(_MAX_NAMED, {one for organisation in organisations for one in agent_ids(organisation)})
     return {one: _joined_names(listed, numbers) for one, listed in by_agent(organisations, first).items()}
+
+
+def _names_without_agents(organisations: list[Document]) -> list[str]:
+    idle = [one for one in organisations if not agent_ids(one)][:_MAX_IDLE]
+    numbers = _numbers_of_names(organisations)
+    return [_joined_names([one], numbers) for one in idle]
+
+
+def _numbers_of_names(organisations: list[Document]) -> Counter[str]:
+    return Counter(display_name(organisation, "name", "ID") for organisation in organisations)
 
 
 def _joined_names(organisations: list[Document], numbers: Counter[str]) -> str:

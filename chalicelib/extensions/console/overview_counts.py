@@ -11,7 +11,7 @@ from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
 _REPORTS: Any = extensions.service("series")
-TILES = ("conversations", "messages", "handoffs", "handoffRate", "averageFirstAnswerSeconds", "leads")
+TILES = ("conversations", "unassistedRate", "handoffs", "averageFirstAnswerSeconds", "messages", "leads")
 CHART = "conversations"
 # The count that each group of bars shows. Only page loads, which count visitors, have a country.
 FIGURES = {"country": "newVisitors", **dict.fromkeys(("organisation", "agent", "origin"), CHART)}
@@ -80,10 +80,14 @@ def _by_agent(session: Session, period: Any, titles: dict[str, str], of_agents: 
 def _by_organisation(
     session: Session, period: Any, names: dict[str, str], of_agents: dict[str, list[Any]]
 ) -> list[Bar]:
-    totals, other = Counter[str](), guard.texts(session)("no_organisation")
+    """Return the bars of organisations, including those without agents, or none if `names` is empty."""
+    if not names:
+        return []
+    totals = Counter(dict.fromkeys(organisation_list.names_without_agents(session), 0))
+    other = guard.texts(session)("no_organisation")
     for agent_id, hours in of_agents.items():
         totals[names.get(agent_id, other)] += _conversations(period, hours)
-    return bars.largest(Bar(name, total) for name, total in totals.items())
+    return bars.with_zeros(Bar(name, total) for name, total in totals.items())
 
 
 def _by_dimensions(session: Session, recent: Any, period: Any, agent_ids: list[str]) -> dict[str, list[Bar]]:

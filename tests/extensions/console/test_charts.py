@@ -102,6 +102,24 @@ def test_a_change_is_green_only_if_it_is_an_improvement(
         assert re.findall(r'<span class="(change[^"]*)">▲ 200 %', page) == ["change better", "change"]
 
 
+def test_a_breakdown_without_conversations_says_why_it_counts_visitors(
+    browser: Browser, workspace_api: Api, workspace: NewWorkspace
+) -> None:
+    for days in (1, 31):
+        count(workspace.workspace_id, "support", day_before(days), 9, "NL", newVisitors=4)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    for path, name in (("/overview", "country"), ("/analytics?by=country", "country"), ("/analytics?by=language", "")):
+        page = browser.open(path).text
+        assert f"Conversations have no {name or 'browser language'}. Visitors who only" in page
+    page = browser.open("/analytics?by=country").text
+    selected = r'<p class="selected"><strong>4</strong> <span class="change">no change</span>.*?was 4<'
+    assert re.search(rf"<figcaption><h2>New visitors</h2>{selected}", page)
+    row = page.partition(">Netherlands<")[2].partition("</tr>")[0]
+    assert '<span class="change">no change</span>' in row
+    assert "have no country" not in browser.open("/analytics?by=country&chart=conversations").text
+    assert 'class="selected"' not in browser.open("/analytics?chart=leads").text
+
+
 def test_an_average_says_what_it_counts(signed_in: Browser) -> None:
     overview, analytics = (signed_in.open(path).text for path in ("/overview", "/analytics"))
     for page in (overview, analytics):

@@ -62,7 +62,7 @@ def test_a_tile_selects_its_chart(signed_in: Browser) -> None:
     assert 'aria-label="Handoff rate: 15.0 %"' in page and page.count("<figure") == 1
     assert "<td>15.0 %<" in page and '<p class="hint">Handoffs to a person per 100 conversations.</p>' in page
     links = re.findall(r'href="[^"]*(/analytics\?[^"]*)#chart"', page)
-    assert len(links) == 12
+    assert len(links) == 13
     for link in map(html.unescape, links):
         assert "days=7" in link and re.search('aria-current="true">', signed_in.open(link).text)
     assert 'aria-label="Conversations: 20 in total"' in signed_in.open("/analytics?chart=unknown").text
@@ -213,14 +213,25 @@ def test_the_handoff_rate_is_the_share_of_conversations(
     signed_in: Browser, workspace: NewWorkspace, workspace_api: Api
 ) -> None:
     earlier = clock.iso(clock.seconds() - 40 * _DAY)[:10]
-    page = signed_in.open("/overview").text.replace('<span class="change"></span>', "")
-    assert "Handoff rate</a></span><strong>15.0 %</strong><svg" in page
+    page = signed_in.open("/analytics").text.replace('<span class="change"></span>', "")
+    assert "Handoff rate</a><strong>15.0 %</strong></li>" in page
     count(workspace.workspace_id, "support", earlier, 0, "website", conversations=10, handoffs=3)
-    for path in ("/overview", "/analytics"):
-        tile = signed_in.open(path).text.partition("Handoff rate</a></span>")[2].partition("</li>")[0]
-        assert "<strong>15.0 %</strong>" in tile and "was 30.0 %" in tile
-        assert '<span class="change better">▼ 15.0 pts<' in tile
+    figure = signed_in.open("/analytics").text.partition("Handoff rate</a>")[2].partition("</li>")[0]
+    assert "<strong>15.0 %</strong>" in figure and "was 30.0 %" in figure
+    assert '<span class="change better">▼ 15.0 pts<' in figure
     assert "<strong>–</strong>" in signed_in.open("/analytics?from=2026-01-01&to=2026-01-02").text
+
+
+def test_conversations_without_a_handoff_have_a_tile(signed_in: Browser, workspace: NewWorkspace) -> None:
+    """Handoffs of earlier conversations can exceed the period's conversations; then, the figure is 0."""
+    earlier = clock.iso(clock.seconds() - 40 * _DAY)[:10]
+    count(workspace.workspace_id, "support", earlier, 0, "website", conversations=10, handoffs=13)
+    for path in ("/overview", "/analytics"):
+        tile = signed_in.open(path).text.partition("Without a person</a></span>")[2].partition("</li>")[0]
+        assert "<strong>85.0 %</strong><small>17 conversations</small>" in tile
+        assert '<span class="change better">▲ 85.0 pts<' in tile and "was 0.0 %" in tile
+    groups = signed_in.open("/analytics?by=origin&chart=unassistedRate").text.partition('id="breakdown"')[2]
+    assert '<td class="figure">85.0 %</td>' in groups
 
 
 @pytest.mark.parametrize(("zone", "day", "hour"), [("UTC", "Wed", 23), ("Europe/Amsterdam", "Thu", 0)])

@@ -271,6 +271,7 @@ def test_conversations_are_compared_by_organisation(
 ) -> None:
     workspace_api.post("/v2/agents/ferry", {"title": "Ferry desk"})
     workspace_api.post("/v2/orgs/boats", {"name": "Boats & Co", "widgetIDs": ["boats", "ferry"]})
+    workspace_api.post("/v2/orgs/cafe", {"name": "Cafe"})
     today = clock.iso(clock.seconds())[:10]
     for agent_id, number in (("support", 3), ("boats", 4), ("ferry", 5), ("other", 2)):
         count(workspace.workspace_id, agent_id, today, 1, "NL", conversations=number)
@@ -279,7 +280,7 @@ def test_conversations_are_compared_by_organisation(
     analytics = two_customers.open("/analytics?days=7&by=organisation").text
     assert row.findall(analytics.partition('id="breakdown"')[2])[:3] == expected
     overview = two_customers.open("/overview?days=7").text.partition("Conversations by organisation</a>")[2]
-    assert row.findall(overview)[:3] == expected
+    assert row.findall(overview)[:4] == [*expected, ("Cafe", "0")]
     assert "Boats &amp; Co" not in two_customers.open("/analytics.csv?days=7&by=country").text
     assert "Boats & Co" in two_customers.open("/analytics.csv?days=7&by=organisation").text
     select(two_customers, "boats")
