@@ -48,21 +48,26 @@ def send_once(
 ) -> Any:
     """Send a POST request and commit it immediately, once per form id and content. Return the response body.
 
-    The form id is part of an idempotency key, so submitting a form twice returns the first response. `require` stages
-    conditions for the commit.
+    Submitting a form twice returns the first response. `require` stages conditions for the commit.
     """
 
-    def run(_: Request) -> Response:
+    def run() -> Any:
         require()
-        answer: Response = view(**values)
-        return answer
+        return send("POST", path, body, **values)
 
-    key = hashlib.sha256(json.dumps([form_id, path, body, values]).encode()).hexdigest()
-    view = _view("POST", path, values)
+    return commit_once(form_id, path, body, run, **values)
+
+
+def commit_once(form_id: str | None, path: str, content: Any, action: Callable[[], Any], **values: str) -> Any:
+    """Run an action that sends requests, and commit them together, once per form id and content. Return its result.
+
+    The form id and the content are part of an idempotency key for a POST request to `path`. The result is a JSON value.
+    """
+    key = hashlib.sha256(json.dumps([form_id, path, content, values]).encode()).hexdigest()
     headers = {} if form_id is None else {"idempotency-key": key}
-    request = Request(_event("POST", path, {}, body, values, headers), None)
+    request = Request(_event("POST", path, {}, content, values, headers), None)
     with current_request.request_context(request):
-        answer = commit.commit(routes.current_app.routes, request, run)
+        answer = commit.commit(routes.current_app.routes, request, lambda _: Response(json.dumps(action())))
     return json.loads(answer.body)
 
 

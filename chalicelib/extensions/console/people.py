@@ -86,6 +86,25 @@ def save_client(session: Session, org_id: str, client_id: str) -> Response:
     return settings.save_form(sent, tag, _values(client), values, show, lambda: save(values, sent))
 
 
+def add(session: Session, org_id: str, sent: dict[str, str]) -> Document:
+    """Stage a person who may open the pages of their role, and gets emails. Return the client. Raise Invalid."""
+    allowed = {f"{_ACCESS}.{page}": "on" for page in pages.NAVIGATION if page != "/settings" or sent.get("isOrgAdmin")}
+    members = _change({}, _submitted_values({}, {**sent, **allowed, _NOTIFY: "on"}), sent, session)
+    _require_new(session, org_id, members)
+    return dict(calls.send("POST", "/v3/clients", {"client": {**members, "orgId": org_id}})["data"])
+
+
+def invite(session: Session, client_id: str) -> None:
+    """Send a person a link to set a password. Raise Unavailable."""
+    queue.send(session.workspace_id, [SendLink(session.workspace_id, client_id, one_time_links.INVITATION)])
+
+
+def issues(session: Session, error: errors.ApiError | None) -> dict[str, str]:
+    """Return the broken rules by field, including an email that someone else has."""
+    is_taken = isinstance(error, clients.EmailTaken)
+    return {"email": guard.texts(session)("wrong.email")} if is_taken else dict(guard.rules(session, error))
+
+
 def _create(session: Session, org_id: str, members: Document, form_id: str | None) -> Document:
     """Create a person in the organisation, once per form, and return the client. Raise Forbidden and Invalid."""
     body = {"client": {**members, "orgId": org_id}}
@@ -147,7 +166,7 @@ def _invite(session: Session, client: Document, _: str) -> Response:
 
 
 def _send_link(session: Session, client: Document) -> Response:
-    queue.send(session.workspace_id, [SendLink(session.workspace_id, client["ID"], one_time_links.INVITATION)])
+    invite(session, client["ID"])
     return _to_organisation(session, client["orgId"], "invited")
 
 
@@ -163,8 +182,8 @@ def _require_new(session: Session, org_id: str, client: Document) -> None:
     rights.require(session, org_id, rights.NEW, client)
     required = [name for name in _SIGN_IN if name != _PASSWORD or not _gets_links(client)]
     if missing := [name for name in required if not client.get(name)]:
-        issues: list[errors.MemberIssue] = [{"path": name, "message": "is required"} for name in missing]
-        raise errors.Invalid("A person signs in with an email and a password.", issues)
+        rules: list[errors.MemberIssue] = [{"path": name, "message": "is required"} for name in missing]
+        raise errors.Invalid("A person signs in with an email and a password.", rules)
 
 
 _ACTIONS: dict[str, Callable[[Session, Document, str], Response]] = {
@@ -226,11 +245,6 @@ def _is_own(session: Session, client: Document) -> bool:
     return session.client_id is not None and client.get("ID") == session.client_id
 
 
-def _issues(session: Session, error: errors.ApiError | None) -> dict[str, str]:
-    is_taken = isinstance(error, clients.EmailTaken)
-    return {"email": guard.texts(session)("wrong.email")} if is_taken else dict(guard.rules(session, error))
-
-
 def _organisation(session: Session, org_id: str) -> Document:
     """Return the organisation, which a client's session contains. For an operator, this costs one request."""
     if session.client_id is not None:
@@ -255,7 +269,7 @@ def _page(
         "/settings",
         error,
         conflicts,
-        _issues(session, error),
+        issues(session, error),
         org_id=org_id,
         organisation=_organisation(session, org_id),
         client=client,
