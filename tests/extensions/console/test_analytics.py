@@ -116,7 +116,7 @@ def test_pages_say_when_they_show_only_the_first_agents(
         for browser, count_on_page in ((operator, by_operator), (signed_in, by_person)):
             for path in ("/overview", "/analytics", "/leads", "/convos?tab=all"):
                 page = browser.open(path).text
-                is_said = f"Only the first {count_on_page} agents" in page or "have no agents" in page
+                is_said = f"Only the first {count_on_page} agents" in page or "has no agents" in page
                 assert is_said if count_on_page is not None else "Only the first" not in page
 
 
@@ -172,7 +172,7 @@ def test_a_person_without_agents_reads_what_to_do(browser: Browser, workspace_ap
     workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": []})
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     for path in ("/analytics", "/leads"):
-        assert "You have no agents yet." in browser.open(path).text
+        assert "Your organisation has no agents yet." in browser.open(path).text
         assert browser.open(f"{path}.csv").text.count("\n") == (31 if path == "/analytics" else 1)
 
 
@@ -216,16 +216,22 @@ def test_each_time_in_a_template_has_a_datetime() -> None:
 
 def test_an_operator_of_an_empty_workspace_reads_how_to_create_an_agent(workspace: NewWorkspace) -> None:
     browser = _operator(workspace)
-    for path in ("/overview", "/convos", "/analytics", "/leads", "/agents"):
+    sentences = {
+        "/overview": "Give it a name, a language and instructions.",
+        "/convos": "When a visitor asks for a person, the conversation appears here.",
+        "/convos?tab=all": "All conversations with visitors are kept here",
+        "/analytics": "See how many visitors write",
+        "/leads": "Visitors who leave a name, an email address or a phone number are listed here.",
+        "/agents": "An agent answers visitors under its own name",
+    }
+    for path in sentences:
         page = browser.open(path).text
         # The overview shows the first steps instead.
-        sentence, link = (
-            ("First steps", "Create an agent") if path == "/overview" else ("There are no agents yet.", "Create agent")
-        )
-        assert sentence in page and f'/new-agent">{link}</a>' in page
-        assert "administrator" not in page
-        assert ("A lead is a visitor" in page) == (path == "/leads")
-        assert ("Those that wait for a person come first." in page) == (path == "/convos")
+        link = "Create an agent" if path == "/overview" else "Create agent"
+        assert f'class="button" href="{browser.home}/new-agent">{link}</a>' in page and "administrator" not in page
+        assert [one for one, sentence in sentences.items() if sentence in page] == [path]
+        assert path == "/overview" or ">First steps</a>" in page
+        assert "texts and settings that your bot reads" not in page
 
 
 def test_a_list_time_names_its_zone_and_may_be_in_milliseconds(signed_in: Browser, workspace_api: Api) -> None:

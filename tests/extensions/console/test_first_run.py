@@ -6,7 +6,7 @@ import re
 import pytest
 
 from chalicelib.extensions import has
-from chalicelib.extensions.console import conversation_list
+from chalicelib.extensions.console import agent_records, conversation_list
 from chalicelib.extensions.console.notifications import inbox
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
@@ -77,6 +77,26 @@ def test_the_steps_lead_from_an_empty_workspace_to_a_conversation(operator: Brow
     body = {"turns": [{"from": "human", "messages": [{"item": {"text": "Hi"}}]}]}
     api.post(f"/agents/{agent_id}/interact/visitor-1/state", body)
     assert steps(operator.open("/overview")) == {}
+
+
+def test_the_first_open_step_has_a_button_and_closed_steps_have_no_link(operator: Browser, api: Api) -> None:
+    page = operator.open("/overview").text
+    assert re.findall(r'<li class="closed"><strong>(.*?)</strong>', page) == STEPS[1:3]
+    assert re.findall(r'<p><a class="button" href="[^"]*">(.*?)</a></p></li>', page) == STEPS[:1]
+    for path, name in {"new-webhook?event=message_received": "Connect a bot", "new-org": "Add a customer"}.items():
+        assert f'<li><a href="{operator.home}/settings/{path}">{name}</a>' in page
+        assert operator.open(f"/settings/{path}").status == 200
+    api.post("/v2/agents/support", {"title": "Support"})
+    page = operator.open("/overview").text
+    assert 'class="closed"' not in page
+    assert re.findall(r'<p><a class="button" href="[^"]*">(.*?)</a></p></li>', page) == STEPS[1:2]
+
+
+def test_an_operator_without_agents_can_start_with_a_suggested_one(operator: Browser) -> None:
+    page = operator.open("/agents").text
+    starts = re.findall(r'href="[^"]*(/new-agent\?start=\w+)"', page)
+    assert starts == [f"/new-agent?start={name}" for name in agent_records.STARTERS]
+    assert all('aria-current="true"><strong>Blank' not in operator.open(path).text for path in starts)
 
 
 def test_a_workspace_in_use_and_people_see_no_steps(operator: Browser, api: Api) -> None:
@@ -218,13 +238,15 @@ def test_an_organisation_needs_a_name_and_keeps_its_agents(operator: Browser, ap
     [
         (
             "/settings",
-            "leads",
+            "organisations",
             ["No organisations yet", "An organisation is one of your customers", "New organisation"],
         ),
         ("/settings", "convos", ["No webhooks yet", "A webhook sends events", "New webhook"]),
-        ("/analytics", "analytics", ["No figures yet", "are counted here", "Create agent"]),
-        ("/leads", "leads", ["No leads yet", "begins as “Lead capture”", "Create agent"]),
-        ("/convos", "convos", ["No conversations yet", "Those that wait", "Create agent"]),
+        ("/analytics", "analytics", ["No figures yet", "See how many visitors write", "Create agent"]),
+        ("/leads", "leads", ["No leads yet", "“Lead capture” asks for them", "Create agent"]),
+        ("/convos", "convos", ["No conversations are waiting", "The longest wait comes first", "Create agent"]),
+        ("/convos?tab=all", "convos", ["No conversations yet", "the newest first", "Create agent"]),
+        ("/agents", "agents", ["No agents yet", "An agent answers visitors", "Create agent"]),
     ],
 )
 def test_an_empty_page_says_what_it_will_show_and_has_the_next_action(

@@ -321,10 +321,15 @@ def test_a_list_without_agents_keeps_its_tabs_and_offers_one_action(
 ) -> None:
     workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": []})
     signed_in.start_session(email="bo@acme.test", password=PASSWORD)
-    for tab in ("waiting", "mine", "all"):
+    titles = {
+        "waiting": "No conversations are waiting",
+        "mine": "No conversations of yours yet",
+        "all": "No conversations yet",
+    }
+    for tab, title in titles.items():
         page = signed_in.open(f"/convos?tab={tab}")
         assert f'?tab={tab}" aria-current="true"' in page.text and page.text.count("?tab=") == 3
-        assert "<h2>No conversations yet</h2>" in page.text and "An administrator adds them" in page.text
+        assert f"<h2>{title}</h2>" in page.text and "The operator of the service adds them." in page.text
         assert 'class="button' not in page.text and 'class="filters"' not in page.text
 
 
