@@ -1,9 +1,9 @@
-"""The facts of each agent in the list of agents: its organisations and waiting conversations."""
+"""The facts in the list of agents and in an agent's head: its organisations, waiting conversations and bots."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from chalicelib.extensions.console import inbox, organisation_list, trials
+from chalicelib.extensions.console import bots, inbox, organisation_list
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
@@ -26,15 +26,16 @@ class AgentFacts(NamedTuple):
         return sorted(agents, key=lambda agent: int(self.waiting.get(agent["ID"], "0").rstrip("+")), reverse=True)
 
 
-def read(session: Session, agent_ids: Sequence[str]) -> AgentFacts:
-    """Return the facts of these agents.
+def read(session: Session, agent_ids: Sequence[str], hooks: Sequence[Document] | None = None) -> AgentFacts:
+    """Return the facts of these agents. `hooks` are the webhooks of bots, if the page has read them already.
 
     This costs the requests of the inbox and, for operators, one per 100 organisations and one for the webhooks.
     """
     total, waiting = _waiting(session, agent_ids) if "/convos" in session.pages else ("0", {})
     if session.client_id is not None or not agent_ids:
         return AgentFacts(total, waiting, {}, None)
-    return AgentFacts(total, waiting, organisations(agent_ids), trials.has_bot())
+    has_bot = bots.is_connected(bots.webhooks() if hooks is None else hooks)
+    return AgentFacts(total, waiting, _organisations(agent_ids), has_bot)
 
 
 def _waiting(session: Session, agent_ids: Sequence[str]) -> tuple[str, dict[str, str]]:
@@ -43,7 +44,7 @@ def _waiting(session: Session, agent_ids: Sequence[str]) -> tuple[str, dict[str,
     return waiting.text(visible), {one: waiting.text([one]) for one in agent_ids}
 
 
-def organisations(agent_ids: Sequence[str]) -> dict[str, list[Document]]:
+def _organisations(agent_ids: Sequence[str]) -> dict[str, list[Document]]:
     """Return the organisations by agent. In a workspace with over 1,000 organisations, the others are unknown."""
     known, has_more = organisation_list.read_all()
     of_agents = organisation_list.by_agent(known, agent_ids)

@@ -160,7 +160,7 @@ def _page(
 ) -> Response:
     """Return an agent's page with these values, and with each error next to its field.
 
-    For operators, this costs one request per 100 organisations.
+    This costs the requests of `agent_facts.read`.
     """
     members = agent_form.members_that_fit(agent)
     return guard.form_page(
@@ -177,7 +177,7 @@ def _page(
         languages=languages(session, values.get("lang", "")),
         left_out=members.left_out,
         others=[name for name in members.rest if name not in agent_form.TECHNICAL],
-        organisations=None if session.client_id else _facts.organisations([agent["ID"]]).get(agent["ID"]),
+        facts=_facts.read(session, [agent["ID"]]),
         **_tools(agent),
         saved=current_request.query_value("saved"),
         service=pages.service_url(),

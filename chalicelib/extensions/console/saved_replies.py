@@ -14,7 +14,7 @@ from chalice.app import Response
 
 from chalicelib import errors, storage
 from chalicelib.agents import store as agents
-from chalicelib.extensions.console import calls, differences, guard, pages, template_filters
+from chalicelib.extensions.console import agent_facts, calls, differences, guard, pages, template_filters
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -218,6 +218,7 @@ def _page(
         error,
         conflicts,
         agent=agent,
+        facts=agent_facts.read(session, [agent_id]),
         tag=tag or stored.tag,
         fits=stored.replies is not None,
         replies=replies,

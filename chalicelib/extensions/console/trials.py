@@ -5,7 +5,7 @@ import re
 from chalice.app import Response
 
 from chalicelib import errors, ids
-from chalicelib.extensions.console import calls, conversations, guard, inbox, pages, rights
+from chalicelib.extensions.console import agent_facts, bots, calls, conversations, guard, inbox, pages, rights
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -15,7 +15,6 @@ from chalicelib.storage import Document
 
 _MESSAGES = "/agents/{agent_id}/interact/{user_id}/messages"
 _CONVERSATION_PATH = "/v3/agents/{agent_id}/convos/{convo_id}"
-_EVENT = "message_received"  # the webhook event that bots answer
 _ANSWER = "answer"  # the action of the button that writes as the agent
 _CONVERSATION = re.compile(f"{PREFIX}[0-9a-z]{{1,40}}")
 
@@ -67,7 +66,7 @@ def _page(
     session: Session, agent_id: str, convo_id: str, text: str = "", error: errors.ApiError | None = None
 ) -> Response:
     agent, tag = calls.read("/v3/agents/{agent_id}", agent_id=agent_id)
-    transcript = _transcript(session, agent_id, convo_id)
+    transcript, hooks = _transcript(session, agent_id, convo_id), bots.webhooks()
     if not _CONVERSATION.fullmatch(convo_id):
         convo_id = f"{PREFIX}{ids.new_id()}"
     values = {**(transcript or {}), "is_new": transcript is None, "record": agent, "convo_id": convo_id, "text": text}
@@ -77,20 +76,11 @@ def _page(
         "/agents",
         error,
         mid=ids.new_id(),
-        hooks=_hooks(),
+        hooks=hooks,
+        facts=agent_facts.read(session, [agent_id], hooks),
         saved_at=ids.timestamp_of(tag.strip('"').partition(".")[0]) // 1000,
         **values,
     )
-
-
-def has_bot() -> bool:
-    """Return whether an active webhook receives visitors' messages. This costs one request."""
-    return any(hook["enabled"] for hook in _hooks())
-
-
-def _hooks() -> list[Document]:
-    """Return the webhooks for visitors' messages, including disabled webhooks. This costs one request."""
-    return [hook for hook in calls.get("/v3/webhooks")["data"] if _EVENT in hook["events"]]
 
 
 def _transcript(session: Session, agent_id: str, convo_id: str) -> Document | None:

@@ -8,6 +8,7 @@ from chalice.app import Response
 
 from chalicelib import errors, ids
 from chalicelib.extensions.console import (
+    agent_facts,
     agent_form,
     calls,
     change_authors,
@@ -177,6 +178,7 @@ def _list(session: Session, subject: VersionedRecord) -> Response:
         "versions.html",
         "/agents",
         subject=subject,
+        facts=None if subject.tool else agent_facts.read(session, [subject.record_id]),
         versions=page.versions,
         excerpts=version_excerpts.read(subject.kind, subject.record_id, numbers, t),
         following=query_string({"cursor": page.next_cursor}) if page.next_cursor else None,

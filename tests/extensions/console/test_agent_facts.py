@@ -4,11 +4,14 @@ import re
 
 import pytest
 
+from chalicelib.extensions import has
 from chalicelib.extensions.console import organisation_list
 from tests.api import Api
 from tests.capacity import metered
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
+
+AGENT = "/agents/support"
 
 
 def facts(browser: Browser, query: str = "") -> dict[str, tuple[list[str], str]]:
@@ -93,6 +96,34 @@ def test_an_operator_sees_that_no_bot_is_connected(operator: Browser, signed_in:
     assert "No bot is connected." not in signed_in.open("/agents").text
     workspace_api.patch(f"/v3/webhooks/{hook_id}", {"webhook": {"enabled": True}})
     assert "No bot is connected." not in operator.open("/agents").text
+
+
+def test_the_head_of_an_agent_shows_its_state(operator: Browser, signed_in: Browser, workspace_api: Api) -> None:
+    """Clients see the waiting conversations only, which they can open. Operators can also try the agent."""
+    wait(workspace_api, "support", "ann")
+    waits, acme = "/convos?tab=waiting&amp;agent=support", "/settings/orgs/acme"
+    for path in (AGENT, f"{AGENT}/replies", f"{AGENT}/versions", f"{AGENT}/try")[: 4 if has("history") else 2]:
+        heads = [browser.open(path).text.partition('class="panels"')[0] for browser in (operator, signed_in)]
+        assert f"{operator.home}{waits}" in heads[0] and f"{operator.home}{acme}" in heads[0]
+        assert "No bot connected" in heads[0] and (f'{AGENT}/try">Try it' in heads[0]) == (not path.endswith("/try"))
+        assert path.endswith("/try") or (waits in heads[1] and "bot connected" not in heads[1] and acme not in heads[1])
+    hook = {"url": "https://bot.example.com/cams", "events": ["message_received"]}
+    workspace_api.post("/v3/webhooks", {"webhook": hook})
+    head = operator.open("/agents/other").text.partition('class="panels"')[0]
+    assert "</span> Bot connected" in head and "None waiting" in head and "No organisation" in head
+
+
+def test_a_client_finds_the_technical_settings_in_a_closed_part(
+    operator: Browser, signed_in: Browser, workspace_api: Api
+) -> None:
+    """An invalid field opens the part, so that a person finds it."""
+    workspace_api.patch(f"/v3{AGENT}", {"agent": {"vg_temperature": 0.4}})
+    part = '<details><summary><h2>Technical settings</h2> <span class="hint">Temperature 0.4</span>'
+    pages = [browser.open(AGENT) for browser in (signed_in, operator)]
+    assert [part in page.text for page in pages] == [True, False]
+    assert [page.text.count('id="vg_temperature"') for page in pages] == [1, 1]
+    wrong = signed_in.submit(pages[0], "/agents/support", {"vg_temperature": "warm"})
+    assert wrong.status == 400 and "<details open><summary><h2>Technical settings" in wrong.text
 
 
 def test_people_without_the_inbox_see_no_counts(signed_in: Browser, workspace_api: Api) -> None:

@@ -60,9 +60,9 @@ def test_a_version_is_compared_and_restored(signed_in: Browser, workspace_api: A
 
 
 def test_the_pages_of_versions_have_one_name(signed_in: Browser, version: None) -> None:
-    """The link beside the agent's form, the tab, and the titles."""
+    """The tab and the titles. The panel beside the agent's form does not repeat the tab."""
     page = signed_in.open(AGENT).text
-    assert len(re.findall(rf'href="[^"]*{AGENT}/versions"[^>]*>(?:<svg.*?</svg>)?Versions</a>', page)) == 2
+    assert len(re.findall(rf'href="[^"]*{AGENT}/versions"[^>]*>(?:<svg.*?</svg>)?Versions</a>', page)) == 1
     listed, opened = (signed_in.open(f"{AGENT}/versions{below}").text for below in ("", f"/{NUMBER}"))
     assert "<title>Versions · " in listed and "<title>Version 1 · " in opened
 
