@@ -1,4 +1,4 @@
-"""The numbers on the cards of agents: the conversations and handoffs of the last seven days."""
+"""The numbers on the cards of agents: the conversations, handoffs and leads of the last seven days."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,11 +17,16 @@ _COUNT = "conversations"
 
 
 class AgentCounts(NamedTuple):
-    """An agent's totals and rates, the line of its conversations, and the link to their list, or an empty string."""
+    """An agent's totals and rates, and those of the days before, the line of its conversations, and links to lists.
+
+    `edges` are the names of the line's first and last day. `links` has no link for a list that the person may not open.
+    """
 
     totals: Document
+    previous: Document
     trend: Trend
-    link: str
+    edges: list[str]
+    links: dict[str, str]
 
 
 def read(session: Session, agent_ids: Sequence[str]) -> dict[str, AgentCounts]:
@@ -32,16 +37,20 @@ def read(session: Session, agent_ids: Sequence[str]) -> dict[str, AgentCounts]:
     if "/analytics" not in session.pages or not 0 < len(agent_ids) <= MAX_AGENTS:
         return {}
     period = periods.last_days(DAYS, guard.texts(session).zone)
-    recent = _REPORTS.read_recent(session.workspace_id, agent_ids, period.start, period.end)
+    recent = _REPORTS.read_recent(session.workspace_id, agent_ids, period.before().start, period.end)
     return {agent_id: _of_agent(session, recent, period, agent_id) for agent_id in agent_ids}
 
 
 def _of_agent(session: Session, recent: Any, period: Any, agent_id: str) -> AgentCounts:
-    report = _REPORTS.build_series(
-        period, period.before(), "day", recent.read(agent_id, period.start, period.end, None)
-    )
+    before = period.before()
+    hourly_counts = [*recent.read(agent_id, before.start, period.end, None)]
+    report = _REPORTS.build_series(period, before, "day", periods.comparable_hours(hourly_counts, period, before))
     finished = periods.finished_count(report["series"], period.end)
-    trend = plots.trends((_COUNT,), report["series"], finished)[_COUNT]
+    days = [*periods.with_labels(report["series"], "day", period.zone, guard.texts(session))][: max(1, finished)]
     return AgentCounts(
-        figures.with_rates(report["totals"]), trend, count_links.of_conversations(session, period, agent=agent_id)
+        figures.with_rates(report["totals"]),
+        figures.with_rates(report["previous"]),
+        plots.trends((_COUNT,), report["series"], finished)[_COUNT],
+        [days[0]["label"], days[-1]["label"]],
+        count_links.of_totals(session, period, agent_id),
     )
