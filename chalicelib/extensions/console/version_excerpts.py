@@ -1,4 +1,4 @@
-"""Summarises changes in a list: the first change of up to three members, before and after."""
+"""Summarises changes in a list: the first change of up to four members, before and after."""
 
 from collections.abc import Iterable
 from itertools import groupby, islice, pairwise, takewhile
@@ -17,6 +17,7 @@ MAX_VERSIONS = 20
 MAX_RECORDS, MAX_CHANGES = 10, 5
 """The maximum number of records with excerpts on a page of the audit log, and of such changes to each record."""
 _MAX_MEMBERS, _MAX_TEXT = 3, 90
+_PROMPT = "vg_systemPrompt"
 _Version = tuple[int, Document]
 # The number of equal characters before a change that an excerpt keeps, if the lines begin with more of them.
 _KEPT = 24
@@ -61,9 +62,15 @@ def _compare(kind: str, pairs: Iterable[tuple[_Version, _Version]], t: Texts) ->
     for (number, after), (_, before) in pairs:
         if changes := record_differences.between(kind, before, after, t):
             listed = [change._replace(lines=_excerpt(change)) for change in changes]
-            listed.sort(key=lambda change: (not member_name(change.path, t).label, not change.lines))
-            excerpts[number] = Excerpts(listed[:_MAX_MEMBERS], max(len(changes) - _MAX_MEMBERS, 0))
+            listed.sort(key=lambda change: _place(change, t))
+            shown = len(listed) if len(listed) == _MAX_MEMBERS + 1 else _MAX_MEMBERS  # a single other takes its line
+            excerpts[number] = Excerpts(listed[:shown], max(len(listed) - shown, 0))
     return excerpts
+
+
+def _place(change: Difference, t: Texts) -> tuple[bool, bool, bool]:
+    """Return the place of a change: the prompt first, and members without a label or an excerpt last."""
+    return change.path != _PROMPT, not member_name(change.path, t).label, not change.lines
 
 
 def _excerpt(change: Difference) -> tuple[str, ...]:

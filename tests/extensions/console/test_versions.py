@@ -119,7 +119,7 @@ def test_lists_of_texts_are_compared_as_lines() -> None:
 
 
 def test_a_listed_version_shows_what_changed_first(signed_in: Browser, workspace_api: Api) -> None:
-    """A line begins near its first change, at most three members are shown, and people have their names."""
+    """A line begins near its first change, four members are shown, the prompt first, and people have their names."""
     stream = Stream("agents")
     start = "You are the concierge of a large hotel at the harbour, and you are "
     workspace_api.post("/v2/clients/bo", {"name": "Bo Visser"})
@@ -130,9 +130,14 @@ def test_a_listed_version_shows_what_changed_first(signed_in: Browser, workspace
         follow("agents", stream.read("agents"))
     workspace_api.patch(f"/v3{AGENT}", {"agent": {"lang": "nl", "title": "Help", "description": "x", "starred": True}})
     follow("agents", stream.read("agents"))
+    many = {"lang": "en", "title": "Desk", "description": "y", "starred": False, "vg_systemPrompt": "Be <brief>."}
+    workspace_api.patch(f"/v3{AGENT}", {"agent": many})
+    follow("agents", stream.read("agents"))
     page = signed_in.open(f"{AGENT}/versions").text
-    newest, second = page.partition("rows versions")[2].split("<li>")[1:3]
-    assert "and 1 more" in newest and "<ins>Dutch</ins>" in newest
+    newest, four, second = page.partition("rows versions")[2].split("<li>")[1:4]
+    assert "and 2 more" in newest and newest.count("<p><strong>") == 3
+    assert '<div class="what"><p><strong>System prompt</strong>' in newest
+    assert " more" not in four and four.count("<p><strong>") == 4 and "<ins>Dutch</ins>" in four
     assert "<del>… harbour, and you are brief.</del>" in second
     assert "<ins>… harbour, and you are <mark>warm &amp; </mark>brief.</ins>" in second and "Bo Visser" in second
 
@@ -164,7 +169,7 @@ def test_a_removed_value_is_shown_as_empty(signed_in: Browser, workspace_api: Ap
     workspace_api.patch(f"/v3{AGENT}", {"agent": {"lang": "en", "starred": True}})
     page = signed_in.open(f"{AGENT}/versions/{NUMBER}").text
     for name, value, after in (("Language", "English", "Becomes empty"), ("Starred", "Yes", "No")):
-        element = f'<h3>{name}</h3>\n<pre><del>- {value}</del><span class="empty">{after}</span></pre></div>'
+        element = f"<h3>{name}</h3>\n<pre><del>- {value}</del><ins>+ <em>{after}</em></ins></pre></div>"
         assert f'<div class="member">{element}' in page
     for prompt in ("Be brief.", None):
         workspace_api.patch(f"/v3{AGENT}", {"agent": {"vg_systemPrompt": prompt}})
@@ -202,7 +207,11 @@ def test_versions_show_no_technical_members_or_keys_to_clients(
         follow("agents", stream.read("agents"))
     texts = [browser.open(f"{AGENT}/versions").text for browser in (signed_in, operator)]
     for text in texts:
-        assert "Platform" not in text and "Creation date" not in text and "No setting changed." in text
+        assert "Platform" not in text and "Creation date" not in text and "Saved without a change to a setting" in text
+        unchanged, offers = text.count("Saved without"), text.count('class="restoring"')
+        assert (
+            offers == text.count('class="author"') - unchanged - 1
+        )  # neither the current version nor an unchanged one
     assert ["first key" in text for text in texts] == [False, True]
     assert ["Operator of the service" in text for text in texts] == [True, False]
     number = re.findall(r'/versions/(\d+)"', texts[0])[0]
@@ -344,10 +353,10 @@ def test_a_version_of_a_tool_is_compared_and_restored(operator: Browser, workspa
     newest = operator.open(f"{path}/{numbers[0]}")
     assert "Changed in this version" in newest.text and "<ins>+ After &lt;b&gt;</ins>" in newest.text
     assert "Restore this version" not in newest.text
-    assert f'{numbers[-1]}" rel="prev">Previous version</a></nav>' in newest.text
+    assert f'{numbers[-1]}" rel="prev">Previous version</a></li>' in newest.text
     assert "<del>Before</del>" in listed.text and "<ins>After &lt;b&gt;</ins>" in listed.text
     page = operator.open(f"{path}/{numbers[-1]}")
-    assert f'{numbers[0]}" rel="next">Next version</a></nav>' in page.text and 'rel="prev"' not in page.text
+    assert f'{numbers[0]}" rel="next">Next version</a></li>' in page.text and 'rel="prev"' not in page.text
     assert "This creates a new version." in page.text and "Changed in this version" not in page.text
     assert "Created with" in page.text and "<ins>+ Before</ins>" in page.text and ">Support</a>" in page.text
     assert "<h3>Name</h3>" in page.text and CANARY not in page.text and "<b>" not in page.text
