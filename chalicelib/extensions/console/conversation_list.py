@@ -77,15 +77,16 @@ class ConversationList(NamedTuple):
         return query_string({**self.query, "cursor": self.page.following}) if self.page.following else None
 
     @property
-    def long_waits(self) -> set[tuple[str, str]]:
-        """The agent ids and conversation ids of the conversations that have been waiting for more than an hour."""
-        return {(record["agentId"], record["ID"]) for record in filter(inbox.is_long_wait, self.page.conversations)}
+    def long_waits(self) -> dict[tuple[str, str], int]:
+        """The hours that conversations have been waiting for, if more than one, by agent id and conversation id."""
+        hours = [(record, inbox.hours_of_long_wait(record)) for record in self.page.conversations]
+        return {(record["agentId"], record["ID"]): number for record, number in hours if number}
 
     @property
     def version(self) -> str:
         """A digest of everything that the list shows, except names of agents and colleagues, and the number of all."""
         counts = {name: number for name, number in self.counts.items() if name != "all"}
-        shown = [self.tab, counts, self.page.conversations, self.page.following, sorted(self.long_waits)]
+        shown = [self.tab, counts, self.page.conversations, self.page.following, sorted(self.long_waits.items())]
         return hashlib.sha256(json.dumps(shown).encode()).hexdigest()[:32]
 
 

@@ -21,6 +21,7 @@ MAX_ROWS = 50  # the maximum number of conversations on a page
 _PORTION, _MAX_REQUESTS = 100, 10
 _MAX_COUNT = 99
 _LONG_WAIT = 60 * 60
+_DAY = 24  # hours
 _LOWEST = "0"  # sorts before all inbox positions
 VISITOR = {"userID": "userID", "email": "userEmail", "phone": "userPhone"}
 """The filters that select a visitor's conversations, with the member that each compares, the most precise first."""
@@ -86,8 +87,18 @@ def waiting_by_agent(session: Session) -> Waiting:
 
 def is_long_wait(record: Document) -> bool:
     """Return whether a conversation has been waiting for a person for more than an hour."""
+    return bool(hours_of_long_wait(record))
+
+
+def hours_of_long_wait(record: Document) -> int:
+    """Return for how many hours a conversation has been waiting for a person, or 0 for at most an hour.
+
+    From 24 hours, the number is one of whole days.
+    """
     since = unix_seconds(record.get("waitingSince") or record.get("lastModified"))
-    return record.get("state") == WAITING and since is not None and clock.seconds() - since > _LONG_WAIT
+    seconds = clock.seconds() - since if record.get("state") == WAITING and since is not None else 0
+    hours = seconds // _LONG_WAIT if seconds > _LONG_WAIT else 0
+    return hours if hours < _DAY else hours - hours % _DAY
 
 
 def record_of(row: ConversationRow) -> Document:

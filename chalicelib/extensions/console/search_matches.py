@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 _MAX_SNIPPET = 300  # characters
-_MAX_BEFORE = 20  # characters before the match, so that two short lines on a phone contain it
+_MAX_BEFORE = 36  # characters before the match, so that the first two short lines on a phone contain it
 
 
 def snippet(text: str, query: str) -> str:
@@ -21,7 +21,8 @@ def snippet(text: str, query: str) -> str:
         start = text.find(" ", start, match.start()) + 1 or start  # begin with a whole word
     end = start + _MAX_SNIPPET
     words = " ".join(text[start:end].split())
-    return f"{'… ' if start else ''}{words}{' …' if end < len(text) else ''}"
+    gap = "" if text[start - 1 : start].strip() else " "  # a part of a word follows on the same line
+    return f"{f'…{gap}' if start else ''}{words}{' …' if end < len(text) else ''}"
 
 
 def marked(text: str, query: str) -> "Markup":

@@ -67,7 +67,6 @@ def test_the_tabs_list_and_count_the_conversations_of_all_agents(
     filtered = signed_in.open("/convos?tab=waiting&agent=support&q=HELLO&tag=")
     assert (names_in(filtered), tab_counts(filtered)) == (["Ann"], ["2", "2"])
     assert '?tab=all&amp;q=HELLO">Search all conversations<' in filtered.text
-    assert "Waiting first, then longest ago" in signed_in.open("/convos?tab=mine").text
     assert "No conversations match" in signed_in.open("/convos?tab=mine&tag=refund").text
     assert signed_in.open(f"/convos?tab=mine&q={'x' * 201}").status == 400
     operator = Browser(workspace.workspace_id)
@@ -76,9 +75,11 @@ def test_the_tabs_list_and_count_the_conversations_of_all_agents(
     # An operator is not a client.
     assert (answer.status, answer.headers["location"].partition("/convos")[2]) == (303, "?missing=mine")
     page = operator.open("/convos?tab=mine")
-    assert (names_in(page), tab_counts(page)) == (["Ann", "Cor", "Fay"], ["3", "6"])
+    assert names_in(page) == [] and page.text.count('class="button second" href') == 1
     reason = "Conversations cannot be assigned to a workspace key"
-    assert reason in page.text and reason not in operator.open("/convos?tab=none").text
+    page_of_all = operator.open("/convos?tab=none")
+    assert reason in page.text and reason not in page_of_all.text
+    assert (names_in(page_of_all), tab_counts(page_of_all)) == (["Ann", "Cor", "Fay"], ["3", "6"])
 
 
 def test_a_row_shows_the_agent_the_assignee_and_a_long_wait(
@@ -92,7 +93,38 @@ def test_a_row_shows_the_agent_the_assignee_and_a_long_wait(
     assert "Hello from Ann" in page and 'data-as="ago">' in page and "Over 1 hour" not in page
     pass_time(1)
     page = signed_in.open("/convos").text
-    assert '<li class="waits">' in page and "Over 1 hour" in page
+    assert '<li class="waits">' in page and "Over 1 hour" in page and ">waits 1 hr</time>" in page
+
+
+def test_a_row_says_how_long_a_conversation_waits(signed_in: Browser, workspace_api: Api, pass_time: PassTime) -> None:
+    converse(workspace_api, "sales", "Ann", "requested_chat")
+    for hours, text in ((2, "2 hr"), (21, "23 hr"), (1, "1 day"), (24, "2 days"), (1, "2 days")):
+        pass_time(hours * 3_600)
+        signed_in.start_session(email="bo@acme.test", password=PASSWORD)
+        assert f">waits {text}</time>" in signed_in.open("/convos").text
+
+
+def test_a_button_in_a_row_assigns_the_conversation_to_the_person(signed_in: Browser, workspace_api: Api) -> None:
+    converse(workspace_api, "sales", "Ann", "requested_chat")
+    converse(workspace_api, "sales", "Bea", "requested_chat", "bo")
+    page = signed_in.open("/convos")
+    (button,) = re.findall(
+        '<button class="second claim" form="own" name="([^"]*)" value="on" aria-label="([^"]*)"', page.text
+    )
+    assert button == ("pick.sales/Ann", "Assign to me: Ann")
+    (form,) = re.findall('<form id="own" .*?</form>', page.text)
+    fields = dict(re.findall('name="([^"]*)" value="([^"]*)"', form))
+    done = signed_in.post("/convos", {**fields, button[0]: "on"})
+    assert "Conversations assigned: 1." in done.text
+    assert names_in(signed_in.open("/convos?tab=mine")) == ["Bea", "Ann"]
+    assert 'id="own"' not in signed_in.open("/convos/sales/Ann").text
+
+
+def test_a_row_of_the_own_list_says_whose_turn_it_is(signed_in: Browser, workspace_api: Api) -> None:
+    converse(workspace_api, "sales", "Ann", "human-chatting", "bo")
+    assert ">Your turn</em>" in signed_in.open("/convos?tab=mine").text
+    signed_in.submit(signed_in.open("/convos/sales/Ann"), "/convos/sales/Ann", {"action": "reply", "text": "Hello"})
+    assert ">Visitor’s turn</em>" in signed_in.open("/convos?tab=mine").text
 
 
 def test_the_overview_shows_the_assignee_of_a_waiting_conversation(signed_in: Browser, workspace_api: Api) -> None:

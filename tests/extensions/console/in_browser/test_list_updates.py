@@ -163,7 +163,9 @@ def test_the_keys_work_after_a_click_on_a_box(person: Person) -> None:
     assert person.driver.switch_to.active_element.get_attribute("value") == "end"
 
 
-def test_a_phone_shows_the_match_of_a_search_within_two_lines_and_the_state_below(person: Person, run: Run) -> None:
+def test_a_phone_shows_the_match_of_a_search_within_two_lines_and_a_third_line_after_it(
+    person: Person, run: Run
+) -> None:
     text = f"Look at https://shop.example.com/{'path/' * 9}needle?{'colour=red&' * 9} please"
     converse(run, "long", {"userName": "Nora Long", "state": "human-chatting"}, [{"item": {"text": text}}])
     chromium.resize(person.driver, *NARROW)
@@ -172,7 +174,7 @@ def test_a_phone_shows_the_match_of_a_search_within_two_lines_and_the_state_belo
     (top, bottom), (first, last), (state, _) = (
         person.driver.execute_script(script, f".inbox {one}") for one in (".preview", "mark", ".state")
     )
-    assert top <= first < last <= bottom <= top + 2 * 20 + 1 and state >= bottom
+    assert top <= first < last <= top + 2 * 20 + 1 and bottom <= top + 3 * 20 + 1 and state >= bottom
     assert not person.find("#state").is_displayed()
     person.find(".filters summary").click()
     person.apply(".filters", "state", "ended_chat")
