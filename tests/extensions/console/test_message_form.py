@@ -145,6 +145,11 @@ def test_a_message_is_changed_in_its_place(bo: Browser, workspace_api: Api) -> N
     assert page.text.count('class="rewrite"') == 1 and "data-live" not in page.text and "<img" not in page.text
     assert f">\n{html.escape(HOSTILE, quote=False)}".replace('"', "&#34;") in page.text
     assert f'href="{bo.home}{PAGE}?tab=all">Cancel</a>' in page.text
+    old, form = re.findall(
+        r'<div class="said"><p>([^\n]*)</p></div>\s*<form class="rewrite"(.*?)</form>', page.text, re.S
+    )[0]
+    assert html.unescape(re.sub("<.*?>", "", old)) == HOSTILE  # the old text stays in sight
+    assert "</div>\n<p" in form and "The message is permanently deleted" in form.partition("</div>\n<p")[2]
     assert "The message has been changed." in bo.submit(page, "/colleague", {"text": "Hello"}).text
     assert items(workspace_api)["colleague"]["text"] == "Hello"
     refused = bo.submit(page, "/colleague", {"text": "Mine"})

@@ -55,6 +55,8 @@ def test_the_page_that_deletes_a_conversation_names_its_leads(operator: Browser,
     page = operator.open(f"{PAGE}/delete").text
     assert f'/leads/support/{lead}">' in page and "To delete a lead as well, open its page." in page
     assert ("/settings/erasures?userID=u1" in page) == has("erasures") and "<img" not in page
+    form, _, choices = page.partition("</form>\n<section")
+    assert "/leads/" not in form.partition("<form class=")[2] and choices.count("<li>") == 1 + has("erasures")
 
 
 def test_a_list_has_at_most_five_entries(signed_in: Browser, workspace_api: Api) -> None:
