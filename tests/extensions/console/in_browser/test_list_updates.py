@@ -181,6 +181,16 @@ def test_a_phone_shows_the_match_of_a_search_within_two_lines_and_a_third_line_a
     person.sees("No conversations match these filters.")
 
 
+def test_a_phone_has_the_box_of_a_row_in_the_corner_of_the_avatar(person: Person) -> None:
+    chromium.resize(person.driver, *NARROW)
+    person.open("/convos")
+    assert person.find(".inbox strong").location["x"] < 80
+    person.find(".inbox .pick").click()
+    assert person.find(".bar").is_displayed() and person.driver.current_url.endswith("/convos")
+    person.find(".inbox a").click()
+    person.sees("Take over")
+
+
 def test_the_next_conversation_is_offered_as_long_as_it_waits(person: Person, run: Run) -> None:
     converse(run, "next", {"userName": "Nora Next", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
     person.open(LIVE)
