@@ -8,7 +8,17 @@ from urllib.parse import quote
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, erasures, fields, guard, lead_context, leads, pages, settings
+from chalicelib.extensions.console import (
+    calls,
+    erasures,
+    fields,
+    guard,
+    lead_context,
+    leads,
+    organisation_list,
+    pages,
+    settings,
+)
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
@@ -99,6 +109,7 @@ def _page(
         conversation=leads.conversation_of(lead),
         **lead_context.conversation_of(session, lead),
         **lead_context.others_of(session, lead),
+        organisation=organisation_list.names_by_agent(session).get(lead["agentId"]),
         saved=current_request.query_value("saved"),
         erasure=erasures.address_of(session, {name: lead.get(name) for name in ("userID", "email", "phone")}),
     )

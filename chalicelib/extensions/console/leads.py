@@ -49,9 +49,11 @@ _HOUR = 60 * 60
 def list_leads(session: Session) -> Response:
     """List the leads of one agent or of all visible agents, newest first or oldest first."""
     query, agents = filtered_lists.query_from_request(FILTERS), overview.visible_agents(session)
-    read = partial(_page, session, agents.titles)
-    agents = agents._replace(titles=organisation_list.with_organisations(session, agents.titles))
-    return filtered_lists.page(session, "leads.html", "/leads", query, read, **_values(query, agents))
+    read, titles = partial(_page, session, agents.titles), agents.titles
+    names = organisation_list.names_by_agent(session) if len(titles) > 1 else {}
+    agents = agents._replace(titles=organisation_list.with_organisations(session, titles))
+    values = {**_values(query, agents), "agent_titles": titles, "organisations": names}
+    return filtered_lists.page(session, "leads.html", "/leads", query, read, **values)
 
 
 @signed_in("/leads")
@@ -139,6 +141,8 @@ def _cursor() -> str | None:
 def _page(session: Session, titles: dict[str, str]) -> Document:
     """Return a page of leads, the next page's cursor, the number of leads, the people, and what they asked about.
 
+    `is_continued` is whether the list has an earlier page.
+
     What they asked about is read for each person's first lead, and costs at most five requests. Raise InvalidPeriod.
     """
     query = _query(titles)
@@ -151,6 +155,7 @@ def _page(session: Session, titles: dict[str, str]) -> Document:
         "data": data,
         "nextCursor": position,
         "total": total,
+        "is_continued": query.after is not None,
         "people": people,
         "questions": lead_people.questions(session, (one.leads[0] for one in people)),
     }

@@ -52,7 +52,7 @@ def test_only_administrators_delete_a_lead(bo: Browser, path: str, workspace_api
 def test_a_list_of_leads_shows_the_number_and_the_next_action(bo: Browser, workspace_api: Api) -> None:
     assert "There are no leads yet." in bo.open("/leads").text
     workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "name": "Ann"}})
-    assert ">1 of 1" in bo.open("/leads").text
+    assert ">1 lead <" in bo.open("/leads").text
     assert f'<a class="button second" href="{bo.home}/leads">Clear filters</a>' in bo.open("/leads?q=other").text
 
 
@@ -145,11 +145,14 @@ def test_a_lead_shows_the_private_notes_and_what_the_others_asked(bo: Browser, w
     assert "Undated" in notes and "<bdi>Noor</bdi>" in notes and "onerror=alert" in notes and "<img" not in page
     others = page.partition("Other leads of")[2].partition("</ul>")[0]
     assert '<p class="hint">Are dogs welcome?</p>' in others
-    assert "Private notes" not in bo.open(f"/leads/support/{other.data['id']}").text
+    at = f"/leads/support/{other.data['id']}"
+    assert 'class="event note"' not in bo.open(at).text
+    bo.submit(bo.open(at), "/convos/support/x2", {"action": "add_note", "note": "Call on Monday"})
+    assert "<p>Call on Monday</p>" in bo.open(at).text
 
 
 def test_a_lead_explains_what_is_deleted(operator: Browser, path: str) -> None:
-    removal = operator.open(path).text.partition('class="removal"')[2].partition("</section>")[0]
+    removal = operator.open(path).text.partition('class="card removal"')[2].partition("</section>")[0]
     assert re.findall('<p class="hint">([^<]*)', removal) == [
         "Deletes this lead only. Its conversation is kept.",
         *(["Deletes all conversations, leads and records of this visitor."] if has("erasures") else []),

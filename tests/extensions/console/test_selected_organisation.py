@@ -52,6 +52,17 @@ def test_all_lists_show_the_selected_organisation(two_customers: Browser) -> Non
     assert "Boat desk" in select(two_customers, "")
 
 
+def test_leads_show_the_organisation_below_their_agent(two_customers: Browser) -> None:
+    page = two_customers.open("/leads").text
+    agents = re.findall(r'<td class="of"><span>([^<]*)</span><span class="channel">([^<]*)</span>', page)
+    assert agents == [("Boat desk", "Boats &amp; Co · Web chat"), ("Support", "Acme Travel · Web chat")]
+    lead = re.findall(r'class="named" href="[^"]*(/leads/[^"]*)"', page)[0]
+    assert "<dt>Organisation</dt><dd>Boats &amp; Co</dd>" in two_customers.open(lead).text
+    select(two_customers, "boats")
+    assert "<dt>Organisation</dt>" not in two_customers.open(lead).text
+    assert 'class="channel">Web chat<' in two_customers.open("/leads").text
+
+
 def test_the_choice_shows_who_waits_in_each_organisation(two_customers: Browser) -> None:
     select(two_customers, "acme")
     page = two_customers.open("/organisation").text
