@@ -20,18 +20,18 @@ MAX_TEXT = 100  # the maximum length of a search text, in characters
 _MAX_RESULTS = 8  # the maximum number of results of a kind
 _MAX_WAITING = 5
 _PAGE_SIZE = 100
-# The pages that only operators may open, with the key of each title.
+# The pages that only operators may open, with the key of each title and the icon.
 _OPERATOR_PAGES = {
-    "/new-agent": "new_agent",
-    "/settings#organisations": "organisations",
-    "/settings/new-org": "new_organisation",
-    "/settings#webhooks": "webhooks",
-    "/settings/new-webhook": "new_webhook",
-    "/settings#tokens": "tokens",
-    "/settings/workspace": "workspace_settings",
-    "/settings/usage": "usage",
-    "/settings/audit": "audit",
-    "/settings/erasures": "erasures",
+    "/new-agent": ("new_agent", "agents"),
+    "/settings#organisations": ("organisations", "organisations"),
+    "/settings/new-org": ("new_organisation", "organisations"),
+    "/settings#webhooks": ("webhooks", "webhook"),
+    "/settings/new-webhook": ("new_webhook", "webhook"),
+    "/settings#tokens": ("tokens", "lock"),
+    "/settings/workspace": ("workspace_settings", "settings"),
+    "/settings/usage": ("usage", "analytics"),
+    "/settings/audit": ("audit", "text"),
+    "/settings/erasures": ("erasures", "trash"),
 }
 
 
@@ -74,9 +74,23 @@ def read_jump(session: Session) -> Response:
     places = _best([*_pages(session), *_records(session, text)], text) if text else [*_first_places(session)]
     if query is not None and not text:
         return pages.redirect(f"/{session.workspace_id}{places[0].path}")
-    return guard.page(
-        session, "jump.html", "/jump", text=text, max_text=MAX_TEXT, groups=_by_kind(places), headings=_HEADINGS
-    )
+    actions = [] if text else [*_actions(session, places)]
+    values: Document = {"text": text, "max_text": MAX_TEXT, "groups": _by_kind(places), "headings": _HEADINGS}
+    return guard.page(session, "jump.html", "/jump", actions=actions, **values)
+
+
+def _actions(session: Session, places: list[Place]) -> Iterator[Place]:
+    """Yield what the person may do at once: answer who waits longest, create an agent, and invite a person.
+
+    Operators can invite people if they have selected an organisation.
+    """
+    t, org_id = guard.texts(session), (session.selected or {}).get("ID") or session.client.get("orgId")
+    if places[0].kind == "waiting":
+        yield places[0]._replace(name=t("answer_longest"))
+    if session.client_id is None:
+        yield Place(t("new_agent"), "/new-agent", "agents", "page")
+    if org_id and session.is_admin and "/settings" in session.pages:
+        yield Place(t("invite_person"), f"/settings/orgs/{org_id}/new-client", "leads", "page")
 
 
 def _by_kind(places: list[Place]) -> list[tuple[str, list[Place]]]:
@@ -135,9 +149,9 @@ def _pages(session: Session) -> Iterator[Place]:
     for page in session.pages:
         yield Place(t(f"page{page}"), page, page[1:], "page")
     yield Place(t("account"), ACCOUNT, "account", "page")
-    for path, title in _OPERATOR_PAGES.items() if session.client_id is None else ():
+    for path, (title, icon) in _OPERATOR_PAGES.items() if session.client_id is None else ():
         if f"/console/{{workspace}}{path.partition('#')[0]}" in routes.current_app.routes:
-            yield Place(t(title), path, "settings", "page")
+            yield Place(t(title), path, icon, "page")
 
 
 def _records(session: Session, text: str) -> Iterator[Place]:
@@ -187,9 +201,9 @@ def _organisation(session: Session, record: Document) -> Place:
     t, number = guard.texts(session), len(record.get("widgetIDs") or ())
     agents = t("agents_one") if number == 1 else t("agents_number", number=number)
     name = display_name(record, "name", "ID")
-    return Place(name, f"/settings/orgs/{record['ID']}", "settings", "organisation", fact=agents)
+    return Place(name, f"/settings/orgs/{record['ID']}", "organisations", "organisation", fact=agents)
 
 
 def _webhook(record: Document) -> Place:
     name = display_name(record, "description", "url", "id")
-    return Place(name, f"/settings/webhooks/{record['id']}", "settings", "webhook")
+    return Place(name, f"/settings/webhooks/{record['id']}", "webhook", "webhook")

@@ -250,11 +250,12 @@ def test_an_operator_has_no_profile(workspace: NewWorkspace, workspace_api: Api)
     operator = Browser(workspace.workspace_id)
     operator.start_session(key=workspace.workspace_key)
     page = operator.open("/account")
-    assert "has no profile" in page.text
+    assert "give each operator a key of their own" in page.text
     assert re.findall(r'<form[^>]* action="([^"]*)"', page.text) == [
         f"{operator.home}/{one}" for one in ("sign-out", "account")
     ]
-    assert "<h1>Signed in with a workspace key</h1>" in page.text
+    assert '<h1>Your profile</h1><em class="state">Workspace key</em>' in page.text
+    assert re.search(r'<dt>Created</dt><dd><time datetime="[^"]*">', page.text)
     assert re.search(r"<span>[^<]+<small>Workspace key</small></span></a>\n<button", page.text)
     assert (
         re.search(f'<code data-copy="Copy"[^>]*>{workspace.workspace_id}</code>', page.text)

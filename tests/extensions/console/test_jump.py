@@ -87,6 +87,25 @@ def test_without_a_text_the_search_begins_with_who_waits_longest(
     assert "<small>6 waiting</small>" in rows[5]
 
 
+def test_the_search_begins_with_what_the_person_may_do_at_once(world: World) -> None:
+    def actions(browser: Browser, query: str = "") -> list[str]:
+        part = browser.open(f"/jump{query}").text.partition('class="quick"')[2].partition("</p>")[0]
+        return [path.removeprefix(browser.home) for path in re.findall(r'<a[^>]* href="([^"]*)"', part)]
+
+    operator = world.browser("")
+    assert actions(operator) == ["/convos/support/ann", "/new-agent"]
+    operator.submit(operator.open("/organisation"), "/organisation", {"org": "acme", "next": ""})
+    assert actions(operator)[-1] == "/settings/orgs/acme/new-client" and actions(operator, "?q=acme") == []
+    assert actions(world.browser("ada@acme.test"))[-1] == "/settings/orgs/acme/new-client"
+    assert actions(world.browser("shut@acme.test")) == []
+    assert not any("/settings" in path for path in actions(world.browser("pat@acme.test")))
+
+
+def test_the_pages_of_operators_have_different_icons(world: World) -> None:
+    icons = re.findall(r"icons[.]\w+[.]svg#(\w+)", world.browser("").open("/jump").text.partition('id="kind-page"')[2])
+    assert len({*icons}) > 10 and icons.count("settings") == 2
+
+
 def test_results_of_a_kind_are_together_and_the_best_kind_is_first(world: World) -> None:
     def headings(query: str) -> list[str]:
         page = operator.open(f"/jump{query}").text.partition("places-search")[2]

@@ -64,7 +64,7 @@ def test_a_sign_in_leads_to_no_other_place(browser: Browser, path: str) -> None:
 
 def test_the_sign_in_names_only_the_workspace(browser: Browser, workspace_api: Api) -> None:
     workspace_api.patch("/v3/workspace", {"workspace": {"name": "Harbour"}})
-    assert '<p class="hint place"><strong>Harbour</strong>' in browser.open("").text
+    assert '<p class="hint place">Workspace: <strong>Harbour</strong>' in browser.open("").text
 
 
 def test_a_wrong_key_keeps_its_section_open(browser: Browser) -> None:
