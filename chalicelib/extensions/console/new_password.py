@@ -18,7 +18,7 @@ from chalicelib.extensions.console import (
     sessions,
 )
 from chalicelib.extensions.console.one_time_links import Link
-from chalicelib.http import auth
+from chalicelib.http import auth, current_request
 from chalicelib.workspaces import store as workspaces
 
 _CLIENT, _PASSWORD, _AUTHOR = "/v2/clients/{client_id}", "dashboardPassword", "one-time link"
@@ -108,4 +108,8 @@ def _form(workspace: str, link: Link, error: errors.ApiError | None = None) -> R
 
 
 def _page(workspace: str, language: str, status: int = 200, **values: Any) -> Response:
-    return pages.page("new_password.html", language, status, session=None, workspace=workspace, **values)
+    # The link contains its purpose, because an invalid link may have no row.
+    purpose = current_request.query_value("for") or ""
+    return pages.page(
+        "new_password.html", language, status, session=None, workspace=workspace, purpose=purpose, **values
+    )

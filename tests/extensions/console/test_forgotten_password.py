@@ -102,6 +102,14 @@ def test_a_dead_link_says_how_long_links_work_and_what_invited_people_do(browser
     assert [*map(page.index, parts)] == sorted(map(page.index, parts))
 
 
+def test_a_dead_link_explains_its_own_purpose(browser: Browser, link: str) -> None:
+    assert link.endswith("?for=reset")
+    pages = [browser.open(f"/password/used?for={one}").text for one in one_time_links.LIFETIMES]
+    assert ["An invitation works once" in page for page in pages] == [True, False]
+    assert [">Ask for a new link<" in page for page in pages] == [False, True]
+    assert not any("Were you invited?" in page for page in pages)
+
+
 def test_a_person_gets_one_link_in_five_minutes(browser: Browser, link: str, mailing: Mailing) -> None:
     for _ in range(3):
         request_link(browser)

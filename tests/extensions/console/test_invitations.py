@@ -29,7 +29,7 @@ def invite(browser: Browser, **fields: str) -> str:
 def link_of(mailing: Mailing) -> str:
     """Return the path of the link in the newest email, which is the same as text and HTML."""
     received = mailing.mails[-1]
-    (link,) = re.findall(r"https://cams\.test/prod(/console/\S+/password/\w+)", text_of(received))
+    (link,) = re.findall(r"https://cams\.test/prod(/console/\S+/password/\w+[?]for=invitation)", text_of(received))
     assert f'href="https://cams.test/prod{link}"' in text_of(received, "html")
     return str(link)
 

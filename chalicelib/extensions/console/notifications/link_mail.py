@@ -68,7 +68,7 @@ def _compose(workspace_id: str, client: Document, purpose: str, token: str) -> b
     place = mail.plain(organisation.get("name")) or t("console")
     subject, why = (t(f"link.{purpose}.{part}", place=place) for part in ("subject", "why"))
     hint, ignore = t(f"link.{purpose}.hint"), t("link.ignore")
-    link = f"{mail_settings.console_url()}/{quote(workspace_id)}/password/{token}"
+    link = f"{mail_settings.console_url()}/{quote(workspace_id)}/password/{token}?for={purpose}"
     message = mail.new_message(subject, client)
     message.set_content("\n\n".join([subject, why, link, hint, f"-- \n{ignore}"]) + "\n")
     context = {"language": language, "subject": subject, "why": why, "link": link, "hint": hint}
