@@ -10,7 +10,14 @@ from urllib.parse import parse_qsl, quote
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import pages, rendering, sessions, template_filters, webhook_health
+from chalicelib.extensions.console import (
+    pages,
+    rendering,
+    sessions,
+    template_filters,
+    waiting_count,
+    webhook_health,
+)
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.routes import routes
 from chalicelib.extensions.console.sessions import Session
@@ -62,7 +69,8 @@ def signed_in(page: str) -> Callable[[_View], _View]:
 
 def page(session: Session, template: str, current: str, status: int = 200, **values: Any) -> Response:
     """Return a page for a signed-in person, in the person's language. `current` is the page's path."""
-    response = pages.page(template, language_of(session), status, session=session, current=current, **values)
+    values = {**waiting_count.template_values(session), **values, "session": session, "current": current}
+    response = pages.page(template, language_of(session), status, **values)
     webhook_health.keep(session, response)
     return response
 

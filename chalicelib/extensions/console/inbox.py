@@ -8,7 +8,7 @@ from chalicelib import clock, storage
 from chalicelib.conversations import listing, store
 from chalicelib.conversations.filters import Filters
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import previews
+from chalicelib.extensions.console import previews, waiting_count
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import unix_seconds
 from chalicelib.extensions.console.trial_marks import is_trial
@@ -58,7 +58,9 @@ def read(session: Session, conditions: Filters = ANY, agent_id: str | None = Non
                 if agent_id in (None, record["agentId"]) and conditions.match(row, record):
                     conversations[tab].append(record)
     conversations["mine"].sort(key=lambda record: (record.get("state") != WAITING, not previews.needs_answer(record)))
-    return Inbox(conversations, {tab: count_text(count, has_more) for tab, count in counts.items()}, has_more)
+    texts = {tab: count_text(count, has_more) for tab, count in counts.items()}
+    waiting_count.keep(session, texts["waiting"])
+    return Inbox(conversations, texts, has_more)
 
 
 class Waiting(NamedTuple):

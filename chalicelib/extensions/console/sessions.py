@@ -44,8 +44,8 @@ class Session(NamedTuple):
     If an operator views the console as a client, `viewed_client_id` is the client's id, and nothing can be changed.
     If an operator has selected an organisation, `selected` is that organisation with its `ID`, and lists show its
     agents' records only. `other_agent` is an agent outside this organisation that the page's address contains.
-    `failing` are the ids of the webhooks that fail, or None if they are unknown. `remembered` contains what an
-    operator's pages have read while the session is cached.
+    `failing` are the ids of the webhooks that fail, or None if they are unknown. `remembered` contains what
+    pages have read while the session is cached.
     """
 
     row: CredentialRow
@@ -269,7 +269,7 @@ def _read(token_hash: str, token: str) -> Session | None:
         return _read_of_operator(row, token)
     client = clients.find(row.workspace, row.client_id)
     document = client.open() if client else {}
-    session = Session(row, token, document, {})
+    session = Session(row, token, document, {}, remembered={})
     if document.get("disabled"):
         store.revoke(row)  # the session also stays invalid after the client is enabled again
     if client is None or not is_valid_for(session, client, document):

@@ -59,6 +59,20 @@ def test_other_pages_get_the_number_that_waits(signed_in: Browser, workspace_api
     assert signed_in.open(f"{path}?version=1").status == 204
 
 
+def test_a_page_begins_with_the_last_number_that_waits(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    def badges(path: str) -> list[str]:
+        navigation = signed_in.open(path).text.partition("</nav>")[0]
+        return re.findall(r'<span class="count"[^>]*?(?: hidden)?>([^<]*)</span>', navigation)
+
+    assert [badges(path) for path in ("/leads", "/overview", "/leads")] == [[""], ["0"], [""]]
+    converse(workspace_api, "sales", "Ann", "requested_chat")
+    assert [badges(path) for path in ("/leads", "/overview", "/leads")] == [[""], ["1"], ["", "1"]]
+    pass_time(31)
+    assert badges("/leads") == [""]
+
+
 def test_a_search_and_a_later_page_are_not_updated(signed_in: Browser) -> None:
     for query in ("q=hello", f"tab=all&cursor={'0' * 26}"):
         assert "data-inbox" not in signed_in.open(f"/convos?{query}").text
