@@ -112,10 +112,10 @@ def test_a_breakdown_without_conversations_says_why_it_counts_visitors(
         page = browser.open(path).text
         assert f"Conversations have no {name or 'browser language'}. Visitors who only" in page
     page = browser.open("/analytics?by=country").text
-    selected = r'<p class="selected"><strong>4</strong> <span class="change">no change</span>.*?was 4<'
+    selected = r'<p class="selected"><strong>4</strong> <span class="change">No change</span>.*?was 4<'
     assert re.search(rf"<figcaption><h2>New visitors</h2>{selected}", page)
     row = page.partition(">Netherlands<")[2].partition("</tr>")[0]
-    assert '<span class="change">no change</span>' in row
+    assert '<span class="change">No change</span>' in row
     assert "have no country" not in browser.open("/analytics?by=country&chart=conversations").text
     assert 'class="selected"' not in browser.open("/analytics?chart=leads").text
 
