@@ -1,6 +1,7 @@
 """The pages on which operators create, copy, export and delete agents."""
 
 import json
+from itertools import islice
 from typing import Any
 
 from chalice.app import Response
@@ -10,7 +11,11 @@ from chalicelib.conversations import tallies
 from chalicelib.extensions.console import (
     agents,
     calls,
+    conversation_list,
     guard,
+    inbox,
+    lead_ranges,
+    leads,
     organisation_agents,
     organisation_list,
     pages,
@@ -21,13 +26,15 @@ from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.rendering import Texts
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
+from chalicelib.leads.listing import LeadQuery
 from chalicelib.storage import Document
 
 _PATH = "/v3/agents/{agent_id}"
 _FIELDS = (_TITLE, _LANG, _PROMPT, _TEMPLATE) = ("title", "lang", "vg_systemPrompt", "template")
 STARTERS = ("support", "leads", "bookings")
 """The names of the agents that the form for a new agent suggests. Their texts are `starter.<name>`."""
-_MAX_LEADS = 100  # a deletion page counts at most this many leads
+_MAX_LEADS = 1_000  # a deletion page counts at most this many leads
+_EVERY_LEAD = LeadQuery(None, None, None, "", None)
 _ORGANISATION = "org"
 # The member of an exported template's file that contains the template.
 _EXPORTED = "agentTemplate"
@@ -43,7 +50,8 @@ def read_new_agent(session: Session) -> Response:
     rights.require_operator(session)
     starter, org_id = (current_request.query_value(name) for name in ("start", "org"))
     suggested = _suggested(guard.texts(session), starter) if starter in STARTERS else {}
-    return _new_page(session, {**suggested, **({"org": org_id} if org_id else {})})
+    values = {_LANG: guard.language_of(session), **suggested, **({_ORGANISATION: org_id} if org_id else {})}
+    return _new_page(session, values)
 
 
 @signed_in("/agents")
@@ -151,7 +159,14 @@ def _issues(session: Session, error: errors.ApiError | None) -> dict[str, str]:
     return {field: "; ".join(rules) for field, rules in issues.items()}
 
 
+def _likely_organisation(session: Session, organisations: list[Document]) -> str:
+    """Return the id of the selected organisation or of the only one, or an empty string."""
+    likely = [session.selected] if session.selected else organisations
+    return likely[0]["ID"] if len(likely) == 1 else ""
+
+
 def _new_page(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
+    organisations, _ = organisation_list.read_all()
     return guard.form_page(
         session,
         "new_agent.html",
@@ -162,7 +177,8 @@ def _new_page(session: Session, values: dict[str, str], error: errors.ApiError |
         has_template=_TEMPLATE in values,
         languages=agents.languages(session, values.get(_LANG, "")),
         starters=STARTERS,
-        organisations=organisation_list.read_all()[0],
+        organisations=organisations,
+        org_id=values.get(_ORGANISATION, _likely_organisation(session, organisations)),
         starter=current_request.query_value("start"),
     )
 
@@ -170,19 +186,29 @@ def _new_page(session: Session, values: dict[str, str], error: errors.ApiError |
 def _deletion_page(
     session: Session, agent: Document, typed: str = "", error: errors.ApiError | None = None
 ) -> Response:
-    counts = _deleted_counts(session, agent["ID"])
-    return guard.form_page(session, "agent_deletion.html", "/agents", error, agent=agent, typed=typed, counts=counts)
+    return guard.form_page(
+        session,
+        "agent_deletion.html",
+        "/agents",
+        error,
+        agent=agent,
+        typed=typed,
+        counts=_deleted_counts(session, agent["ID"]),
+        max_conversations=inbox.MAX_ROWS * conversation_list.MAX_PAGES,
+        max_leads=leads.MAX_EXPORTED,
+    )
 
 
 def _deleted_counts(session: Session, agent_id: str) -> dict[str, str]:
     """Return how many conversations and leads a deletion removes, as texts. This costs two requests."""
     t = guard.texts(session)
     months = tallies.list_months(session.workspace_id, agent_id)
-    leads = calls.get("/v3/leads", {"agentId": agent_id, "limit": _MAX_LEADS})
-    number = template_filters.number(len(leads["data"]), t)
+    stored = lead_ranges.oldest_first(session.workspace_id, _EVERY_LEAD._replace(agent_id=agent_id), _MAX_LEADS + 1)
+    counted = sum(1 for _ in islice(stored, _MAX_LEADS + 1))
+    number = template_filters.number(min(counted, _MAX_LEADS), t)
     return {
         "page/convos": template_filters.number(sum(sum(days) for _, days in months), t),
-        "page/leads": t("all_more_than", number=number) if leads.get("nextCursor") else number,
+        "page/leads": t("more_than", number=number) if counted > _MAX_LEADS else number,
     }
 
 

@@ -58,6 +58,19 @@ def test_a_new_agent_can_be_added_to_an_organisation(operator: Browser, workspac
     assert snapshot() == before
 
 
+def test_a_new_agent_has_the_language_of_the_page_and_the_likely_organisation(
+    operator: Browser, workspace_api: Api
+) -> None:
+    """With several organisations, none is likely, and the page says who sees an agent without one."""
+    page = operator.open("/new-agent").text
+    assert '<option value="en" selected>' in page and '<option value="acme" selected>' in page
+    workspace_api.post("/v2/orgs/boats", {"name": "Boats"})
+    page = operator.open("/new-agent").text
+    assert "Without an organisation, only operators see them." in page and '<option value="acme" selected>' not in page
+    samples = page.partition("</aside>")[2]
+    assert "<summary>Look around first</summary>" in samples and "/sample-data" in samples
+
+
 def test_a_new_organisations_page_leads_to_a_new_agent_for_it(operator: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/orgs/boats", {"name": "Boats"})
     path = "/new-agent?org=boats"
@@ -148,10 +161,14 @@ def test_a_deletion_counts_what_it_removes(
     workspace_api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}})
     counts = "<dt>Conversations</dt><dd>3</dd><dt>Leads</dt><dd>{}</dd>\n<dt>Tools</dt><dd>1</dd>"
     page = operator.open("/agents/support/delete").text
-    assert counts.format(3) in page and "the audit log stay." in page
+    assert (
+        counts.format(3) in page
+        and "the audit log stay." in page
+        and "the newest 500 conversations, or the newest 5,000 leads" in page
+    )
     assert f'href="{operator.home}/leads.csv?agent=support" download' in page
     monkeypatch.setattr(agent_records, "_MAX_LEADS", 2)
-    assert counts.format("All (more than 2)") in operator.open("/agents/support/delete").text
+    assert counts.format("More than 2") in operator.open("/agents/support/delete").text
 
 
 def test_only_the_title_deletes_an_agent(operator: Browser, workspace_api: Api) -> None:

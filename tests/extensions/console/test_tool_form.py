@@ -56,6 +56,26 @@ def test_an_operator_creates_a_tool_once_per_form(operator: Browser, workspace_a
     assert (field["key"], field["in"], field["required"]) == ("amount", "body", True)
 
 
+def test_a_tool_is_available_until_it_is_disabled(operator: Browser, tool_id: str, workspace_api: Api) -> None:
+    page = operator.open(f"/agents/support/tools/{tool_id}/settings")
+    radio = '<input id="disabled.{}" name="disabled" type="radio" value="{}" checked>'
+    assert radio.format("off", "") in page.text and "Available to the agent" in page.text
+    for value in ("on", ""):
+        page = operator.submit(page, "/settings", {**controls(page), "disabled": value})
+        assert bool(workspace_api.get(f"/v3/tools/{tool_id}").data.get("disabled")) == bool(value)
+        page = operator.open(f"/agents/support/tools/{tool_id}/settings")
+        assert radio.format(value or "off", value) in page.text
+
+
+def test_a_parameter_without_a_description_is_named(operator: Browser, workspace_api: Api) -> None:
+    parameters = [{"key": "arrival"}, {"key": "nights", "description": "How many"}]
+    tool = {"name": "find_rooms", "fields": parameters}
+    tool_id = workspace_api.post("/v3/agents/support/tools", {"tool": tool}).data["id"]
+    page = operator.open(f"/agents/support/tools/{tool_id}/settings").text
+    first, second = page.split('class="parameter"')[1:]
+    assert ["No description yet" in part for part in (first, second)] == [True, False]
+
+
 def test_a_new_tool_has_no_parameter_until_its_button_adds_one(operator: Browser) -> None:
     page = operator.open("/agents/support/new-tool")
     assert 'class="parameter"' not in page.text and "How a call works" in page.text
