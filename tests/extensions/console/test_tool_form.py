@@ -90,6 +90,8 @@ def test_the_list_of_tools_says_what_each_tool_does(operator: Browser, tool_id: 
     workspace_api.patch(f"/v3/tools/{tool_id}", {"tool": {"description": "Finds <orders>."}})
     (summary,) = re.findall("<summary><strong>Look up.*?</summary>", operator.open("/agents/support").text)
     assert "Finds &lt;orders&gt;." in summary
+    row = operator.open("/agents/support").text.partition(summary)[2].partition("</li>")[0]
+    assert f'/tools/{tool_id}/settings" aria-label="Edit tool: Look up">Edit tool</a>' in row.partition("</details>")[2]
 
 
 def test_a_tool_needs_a_name_and_keeps_what_was_typed(operator: Browser) -> None:
