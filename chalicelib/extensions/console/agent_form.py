@@ -34,11 +34,11 @@ GROUPS = {
         Field("voiceConfig.speechGen.provider", TEXT), Field("voiceConfig.speechGen.voiceId", TEXT),
         Field("voiceConfig.speechGen.modelId", TEXT), Field("voiceConfig.speechGen.language", TEXT),
     ),
-    "look": (Field("avatarImageUrl", TEXT), Field("headerImageUrl", TEXT), Field("fontFamily", TEXT)),
     "limits": (
         Field("limits.maxInteractionsPerUserId", NUMBER), Field("limits.maxMonthlyCreditsUsage", NUMBER),
         Field("limits.maxAnnualCreditsUsage", NUMBER), Field("messagesLimit", NUMBER), Field("retention.days", NUMBER),
     ),
+    "look": (Field("avatarImageUrl", TEXT), Field("headerImageUrl", TEXT), Field("fontFamily", TEXT)),
     "messages": (
         Field("vg_initMessages", TEXTS), Field("aiIntroductionMessage", LONG), Field("proactiveMessage", LONG),
         Field("chatEndMessage", LONG),

@@ -55,7 +55,7 @@ def test_the_form_of_an_agent_shows_that_it_has_unsaved_changes(browsers: tuple[
     assert person.driver.execute_script(read)
     person.find("[type=reset]").click()
     assert not person.driver.execute_script(read)
-    person.driver.execute_script("document.querySelector('.parts details').open = true")
+    person.driver.execute_script("for (const part of document.querySelectorAll('.parts details')) part.open = true")
     person.fill("vg_temperature", "warm")
     person.find(".sticky button").click()
     person.find("#wrong-vg_temperature")
