@@ -73,14 +73,14 @@ def moment(time: float | None, t: "Texts") -> str:
     return f"{day(seconds, t)} {hour(seconds, t)}" if seconds else ""
 
 
+def second(seconds: int, t: "Texts") -> str:
+    """Return a time with its seconds and time zone, such as 24 Oct 08:58:07 UTC."""
+    return f"{day(seconds, t)} {local_time(seconds, t):%H:%M:%S %Z}"
+
+
 def seconds_of(text: str) -> int:
     """Return the Unix seconds of a time in ISO 8601."""
     return clock.parse_iso(text)
-
-
-def iso(seconds: int) -> str:
-    """Return a time in Unix seconds for the attribute `datetime`."""
-    return clock.iso(seconds)
 
 
 def linked(text: str) -> "Markup":
@@ -289,7 +289,8 @@ def size(text: str) -> int:
 
 
 _FILTERS = (
-    *(day, hour, moment, seconds_of, iso, number, duration, figure, mark, short, change, indented_json, display_name),
-    *(agent_title, initials, contact_link, link_name, linked, page_link, short_id, unix_seconds, photo_version),
+    *(day, hour, moment, second, seconds_of, clock.iso, number, duration, figure, mark, short, change, indented_json),
+    *(display_name, agent_title, initials, contact_link, link_name, linked, page_link, short_id, unix_seconds),
+    photo_version,
 )
 FILTERS = {function.__name__: function for function in _FILTERS}

@@ -166,6 +166,7 @@ _ACTIONS: dict[str, Callable[[Session, str, dict[str, str]], Response]] = {
 
 
 def _new_page(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
+    selected = _submitted_values(values)["events"]
     return guard.form_page(
         session,
         "new_webhook.html",
@@ -175,7 +176,7 @@ def _new_page(session: Session, values: dict[str, str], error: errors.ApiError |
         groups=event_groups(),
         presets=_PRESETS,
         sample=SAMPLE,
-        selected=current_request.query_values("event"),
+        chosen=next((name for name, types in _PRESETS.items() if types == selected), None),
     )
 
 

@@ -11,6 +11,7 @@ from chalicelib import clock, storage
 from chalicelib.extensions import has
 from chalicelib.extensions.console import session_store
 from chalicelib.ids import new_id
+from chalicelib.storage import Document
 from chalicelib.webhooks import ledger
 from chalicelib.webhooks.events import Event
 from chalicelib.workspaces.store import NewWorkspace
@@ -262,10 +263,12 @@ def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
     return World(workspace, api, ids)
 
 
-def queue_event(workspace_id: str, webhook_id: str) -> str:
-    """Store an event about a lead and its pending delivery. Return the delivery's id."""
-    payload = {"agentId": "support", "agentName": "Support", "leadName": "Ann", "createdAt": clock.milliseconds()}
-    event = Event(new_id(), workspace_id, "lead_captured", payload)
+_PAYLOAD: Document = {"agentId": "support", "agentName": "Support", "leadName": "Ann"}
+
+
+def queue_event(workspace_id: str, webhook_id: str, kind: str = "lead_captured", payload: Document = _PAYLOAD) -> str:
+    """Store an event, such as one about a lead, and its pending delivery. Return the delivery's id."""
+    event = Event(new_id(), workspace_id, kind, {**payload, "createdAt": clock.milliseconds()})
     row = ledger.new(workspace_id, webhook_id, event.id, event.type, new_id())
     with storage.unit_of_work():
         ledger.stage_event(event)

@@ -51,16 +51,15 @@ def test_a_new_webhook_shows_its_secret_once(operator: Browser, workspace_api: A
 
 def test_a_link_selects_the_events_of_a_new_webhook(operator: Browser) -> None:
     plain = operator.open("/settings/new-webhook").text
-    assert (
-        'checkbox" checked' not in plain and 'new-webhook?event=message_received"><strong>For a bot</strong>' in plain
-    )
+    assert 'checkbox" checked' not in plain and 'aria-current="true"><strong>Other events</strong>' in plain
+    assert 'new-webhook?event=message_received"><strong>Answer with a bot</strong>' in plain
     page = operator.open("/settings/new-webhook?event=message_received&event=lead_captured&event=<b>").text
     selected = re.findall(r'name="events.([a-z_]+)" type="checkbox" checked', page)
     assert (sorted(selected), "<b>" in page) == (["lead_captured", "message_received"], False)
-    assert (
-        'aria-current="true"><strong>For a bot</strong>'
-        in operator.open("/settings/new-webhook?event=message_received").text
-    )
+    page = operator.open("/settings/new-webhook?event=message_received")
+    submitted = operator.submit(page, "/new-webhook", {"events.lead_captured": "on"})  # without a URL
+    for text, current in ((page.text, "Answer with a bot"), (submitted.text, "Pass on new leads")):
+        assert re.findall('aria-current="true"><strong>([^<]*)</strong>', text) == [current]
 
 
 @pytest.mark.parametrize(
