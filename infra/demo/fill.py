@@ -49,8 +49,8 @@ def fill(service: Service, conversations: int) -> list[plan.Visit]:
     visits = plan.draw(moment, conversations)
     history.write(service.workspace_id, moment, visits)
     organisation = {"name": "Harbour Group", "widgetIDs": [*texts.AGENTS], "adminIDs": [*texts.CLIENTS]}
-    service.call("POST", f"/v2/orgs/{texts.ORGANISATION}", organisation)
     _add_webhook(service)
+    service.call("POST", f"/v2/orgs/{texts.ORGANISATION}", organisation)
     return visits
 
 
@@ -63,7 +63,7 @@ def let_sign_in(service: Service) -> dict[str, str]:
 
 
 def _add_webhook(service: Service) -> None:
-    """Create a webhook with a failed test delivery, unless the workspace has webhooks. No server has its address."""
+    """Create a webhook that fails, and test it, unless the workspace has webhooks. No server has its address."""
     if not service.call("GET", "/v3/webhooks"):
         webhook = service.call("POST", "/v3/webhooks", {"webhook": texts.WEBHOOK})
         service.call("POST", f"/v3/webhooks/{webhook['id']}/test")

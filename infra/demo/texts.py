@@ -103,7 +103,7 @@ BROWSERS = {"Chrome": 55, "Safari": 26, "Firefox": 11, "Edge": 8}
 PLATFORMS = {"iOS": 30, "Android": 28, "Windows": 26, "macOS": 12, "Linux": 4}
 
 
-WEBHOOK = {"url": "https://harbour.example.com/hooks", "description": "Old system", "events": ["client_deleted"]}
+WEBHOOK = {"url": "https://harbour.example.com/hooks", "description": "Old system", "events": ["organisation_created"]}
 
 
 class Dialogue(NamedTuple):

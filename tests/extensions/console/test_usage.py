@@ -23,8 +23,8 @@ JANUARY = "?from=2026-01-01&to=2026-01-31"
 
 
 def table(text: str) -> list[list[str]]:
-    """Return the texts of the rows without their changes and empty cells."""
-    plain = re.sub(r'<span class="change"[^>]*>[^<]*</span>', "", text)
+    """Return the texts of the rows without their changes, shares and empty cells."""
+    plain = re.sub(r'<span class="(?:change|share)[^>]*>[^<]*</span>', "", text)
     return [[cell for cell in row if cell] for row in rows(plain)]
 
 
@@ -127,7 +127,8 @@ def test_usage_is_compared_with_the_period_before(
     page = operator.open(f"/settings/usage{JANUARY}").text
     changes = {row[0]: row[2] for row in rows(page) if "▲" in row[2]}
     assert changes == {"Acme": "14 ▲ 75 %", "Total": "20 ▲ 150 %"}
-    assert '<span class="change" title="was 8">▲ 75 %</span>' in page
+    assert '<span class="change better" title="was 8">▲ 75 %</span>' in page
+    assert re.findall('<span class="share">([^<]*)<', page) == ["70 %", "50 %", "20 %", "30 %"]
     assert re.findall('<rect width="([^"]*%)"', page) == ["100%", "40%", "60%"]
 
 

@@ -117,6 +117,7 @@ def record_ids(run: Run) -> dict[str, str]:
     tool = ask(run, "GET", f"/v3/agents/{_HOTEL}/tools")["data"][0]["id"]
     # `make demo` adds a webhook whose deliveries fail.
     hook, failing = sorted((one["id"] for one in ask(run, "GET", "/v3/webhooks")["data"]), reverse=True)
+    failures = ask(run, "GET", f"/v3/webhooks/{failing}/deliveries?status=failed")["data"]
     versions = {
         record: ask(run, "GET", f"/v3/{record}/versions")["data"] for record in (f"agents/{_HOTEL}", f"tools/{tool}")
     }
@@ -130,7 +131,7 @@ def record_ids(run: Run) -> dict[str, str]:
         "webhook_id": hook,
         "delivery_id": ask(run, "GET", f"/v3/webhooks/{hook}/deliveries")["data"][0]["id"],
         "failing_webhook_id": failing,
-        "failed_delivery_id": ask(run, "GET", f"/v3/webhooks/{failing}/deliveries")["data"][0]["id"],
+        "failed_delivery_id": next(one["id"] for one in failures if one["type"] != "webhook_test"),
         "message_id": ask(run, "GET", f"/v3/agents/{_HOTEL}/convos/{_CONVERSATION}/messages")["data"][0]["mid"],
         "tool_id": tool,
         "number": str(number),
