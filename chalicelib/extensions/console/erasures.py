@@ -14,7 +14,7 @@ from chalicelib.storage import Document
 
 _LIST, _PATH = "/v3/erasures", "/v3/erasures/{erasure_id}"
 _PAGE_SIZE = 20
-_FIELDS, _REFERENCE = ("userID", "email", "phone"), "reference"
+_FIELDS, _REFERENCE = ("email", "phone", "userID"), "reference"
 _REFRESH_SECONDS = 10  # how often the page of a running erasure reloads
 
 
@@ -88,7 +88,7 @@ def _person(values: dict[str, str]) -> dict[str, str]:
 def _start(session: Session, filled: dict[str, str], form_id: str | None) -> Document:
     """Return the new erasure. Raise a form error if no field identifies a person."""
     if not _person(filled):
-        raise guard.form_error(session, "userID.erasure")
+        raise guard.form_error(session, "email.erasure")
     erasure: Document = calls.send_once(form_id, _LIST, {"erasure": filled})["data"]
     return erasure
 

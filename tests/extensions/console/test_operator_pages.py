@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
+from chalicelib.extensions import has
 from chalicelib.extensions.console.template_filters import short_id
 from tests import extensions
 from tests.api import Api
@@ -32,6 +33,7 @@ def rows(text: str) -> list[list[str]]:
 
 def test_an_erasure_ends_with_a_receipt(operator: Browser, workspace_api: Api, pass_time: PassTime) -> None:
     workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "email": "ann@a.test"}})
+    workspace_api.post("/agents/support/interact/ann/state", {"metadata": {"userEmail": "ann@a.test"}})
     form = operator.submit(operator.open("/settings/erasures"), "/settings/erasures", {"email": " Ann@a.test "})
     wrong = operator.submit(form, "/settings/erasures", {"action": "erase", "reference": "for ann@a.test"})
     assert (wrong.status, 'id="wrong-reference"' in wrong.text) == (400, True)
@@ -39,14 +41,14 @@ def test_an_erasure_ends_with_a_receipt(operator: Browser, workspace_api: Api, p
     page = operator.submit(form, "/settings/erasures", fields)
     assert html.escape(HOSTILE) in page.text.replace("&#34;", "&quot;").replace("&#39;", "&#x27;")
     assert "This page reloads every 10 seconds." in page.text and page.headers["refresh"] == "10"
-    assert {*re.findall('"figure">([^<]*)<', page.text)} == {"…"}
+    assert {*re.findall('"figure">([^<]*)<', page.text)} == {"0"} and "Deleted so far" in page.text
     (erasure_id,) = re.findall(r"<code[^>]*>([^<]+)</code>", page.text)
     again = f"/settings/erasures/{erasure_id}"
     assert operator.open(f"{again}/receipt").status == 404
     assert operator.submit(form, "/settings/erasures", fields).text == page.text
     listed = operator.open("/settings/erasures").text
     assert [(row[0], *row[2:4]) for row in rows(listed)] == [
-        (f"{HOSTILE} Receipt id {short_id(erasure_id)}", "Running", "…")
+        (f"{HOSTILE} Receipt id {short_id(erasure_id)}", "Running", "0 so far")
     ]
     assert again in listed and f"{again}/receipt" not in listed and "ann@a.test" not in listed
     for _ in range(3):
@@ -55,7 +57,9 @@ def test_an_erasure_ends_with_a_receipt(operator: Browser, workspace_api: Api, p
     complete = operator.open(again)
     assert "The erasure is complete." in complete.text and "refresh" not in complete.headers
     listed = operator.open("/settings/erasures").text
-    assert [row[2:4] for row in rows(listed)] == [["Complete", "1"]] and f"{again}/receipt" in listed
+    assert [row[2:4] for row in rows(listed)] == [
+        ["Complete", "2 Conversations: 1, Leads: 1"]
+    ] and f"{again}/receipt" in listed
     file = operator.open(f"{again}/receipt")
     assert file.headers["content-disposition"] == 'attachment; filename="erasure-receipt.json"'
     receipt = json.loads(file.text)
@@ -74,7 +78,7 @@ def test_an_erasure_without_a_reference_is_named_by_its_time(operator: Browser, 
 def test_a_link_fills_in_the_person_to_erase(operator: Browser) -> None:
     page = operator.open(f"/settings/erasures?userID=ann&email=ann%40a.test&phone={quote(HOSTILE)}").text
     fields = re.findall(r'name="(userID|email|phone)" type="text" value="([^"]*)"', page)
-    assert [html.unescape(value) for _, value in fields] == ["ann", "ann@a.test", HOSTILE]
+    assert [html.unescape(value) for _, value in fields] == ["ann@a.test", HOSTILE, "ann"]
     assert page.count("<strong>or</strong>") == 2 and 'id="preview"' in page
 
 
@@ -114,7 +118,8 @@ def test_an_erasure_is_previewed_before_it_starts(
 def test_an_erasure_needs_a_person(operator: Browser) -> None:
     form = operator.open("/settings/erasures")
     page = operator.submit(form, "/settings/erasures", {"email": " ", "phone": ""})
-    assert (page.status, "Enter a visitor id, an email or a phone number." in page.text) == (400, True)
+    assert (page.status, "Enter an email, a phone number or a visitor id.</p>" in page.text) == (400, True)
+    assert 'id="wrong-email"' in page.text
     preview = operator.submit(form, "/settings/erasures", {"phone": HOSTILE * 100})
     long = operator.submit(preview, "/settings/erasures", {"action": "erase"})
     assert (long.status, 'id="wrong-phone"' in long.text, "<img" in long.text) == (400, True, False)
@@ -162,9 +167,9 @@ def test_pages_of_a_visitor_lead_to_the_form_with_the_values(operator: Browser, 
     (of_conversation,) = links(operator, "/convos/support/ann")
     (of_lead,) = links(operator, f"/leads/support/{lead_id}")
     for link, values in (
-        (of_conversation, ["", "a&#39;&amp;&lt;b&gt;@a.test", "+31 6"]),
-        (of_lead, ["ann-1", "ann@a.test", ""]),
-        (f"/settings/erasures?userID={'x' * 201}&phone=1", ["", "", "1"]),
+        (of_conversation, ["a&#39;&amp;&lt;b&gt;@a.test", "+31 6", ""]),
+        (of_lead, ["ann@a.test", "", "ann-1"]),
+        (f"/settings/erasures?userID={'x' * 201}&phone=1", ["", "1", ""]),
     ):
         page = operator.open(link).text
         assert re.findall(r'<input id="(?:userID|email|phone)"[^>]* value="([^"]*)"', page) == values
@@ -178,13 +183,17 @@ def test_pages_of_a_visitor_lead_to_the_form_with_the_values(operator: Browser, 
 def test_the_workspace_page_explains_how_long_records_are_kept(operator: Browser, workspace_api: Api) -> None:
     workspace = workspace_api.get("/v3/workspace").data
     page = operator.open("/settings/workspace").text
+    never = "Never deleted automatically"
     assert rows(page) == [
-        ["Conversations", "Until they are deleted"], ["Leads", "Until they are deleted"],
-        ["Deliveries of webhooks", "30 days"], ["Audit log", "400 days"],
+        ["Conversations An agent can have its own number of days.", never],
+        ["Agents, leads, organisations and people", never], ["Deliveries of webhooks", "30 days"],
+        *([["Audit log and versions", "400 days"]] if has("history") else []),
+        *([["Counts in analytics and usage", "Until their agent is deleted"]] if has("reports") else []),
+        ["Erasure receipts", never],
     ]  # fmt: skip
     assert f'data-copied="Copied">{workspace["id"]}</code>' in page and "<dd>At most 50</dd>" in page
     assert f'<dt>Created</dt><dd><time datetime="{workspace["createdAt"]}"' in page
-    assert 'placeholder="No limit"' in page and f'href="{operator.home}/account">' in page
+    assert 'placeholder="No limit"' in page and "Related pages" not in page
     workspace_api.patch("/v3/workspace", {"workspace": {"retentionDays": 1_095}})
     kept = rows(operator.open("/settings/workspace").text)
-    assert kept[0] == ["Conversations", "1,095 days after the last change"]
+    assert kept[0][1:] == ["1,095 days after the last change"]

@@ -31,6 +31,7 @@ _SECONDS_TO_DELIVER = 5
 _HOTEL = texts.HOTEL
 _CONVERSATION = "demo-photo"
 _IMAGE = "https://harbour.example.com/rooms/12.jpg"
+_ERASURE = {"userID": "demo-unknown", "reference": "Request 2026-114"}
 _MESSAGES: list[Any] = [
     {"from": "human", "item": {"text": "Hello! Is room 12 free from Friday?\nWe are two adults and a dog."}},
     {"from": "bot", "item": {"text": "It is. See https://harbour.example.com/rooms/12 for photos.", "image": _IMAGE}},
@@ -136,7 +137,7 @@ def record_ids(run: Run) -> dict[str, str]:
         "tool_id": tool,
         "number": str(number),
         "tool_number": str(tool_number),
-        "erasure_id": ask(run, "POST", "/v3/erasures", {"erasure": {"userID": "demo-unknown"}})["data"]["id"],
+        "erasure_id": ask(run, "POST", "/v3/erasures", {"erasure": _ERASURE})["data"]["id"],
     }
 
 
