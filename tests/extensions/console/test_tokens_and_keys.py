@@ -12,6 +12,7 @@ from tests.extensions.console.conftest import PASSWORD
 
 def test_a_token_is_shown_once_and_revoked(operator: Browser, workspace_api: Api) -> None:
     page = operator.open("/settings")
+    assert "<button>Create token</button>" in page.text and "The system that uses it, such as" in page.text
     issued = operator.submit(page, "/settings/tokens", {"name": "Import", "days": "90", "scopes.leads:read": "on"})
     (token,) = re.findall(r"cams_access_\w+", issued.text)
     assert Api(token).get("/v3/leads").status == 200 and Api(token).get("/v3/agents").status == 403
