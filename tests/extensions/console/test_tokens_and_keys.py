@@ -28,6 +28,11 @@ def test_a_token_is_shown_once_and_revoked(operator: Browser, workspace_api: Api
         assert (answer.status, 'id="wrong-' in answer.text) == (400, True)
 
 
+def test_the_address_of_a_form_explains_itself(operator: Browser) -> None:
+    page = operator.open("/settings/tokens")  # the address bar shows it after a token was created
+    assert (page.status, "This address only receives forms;" in page.text) == (405, True)
+
+
 def test_a_new_token_can_only_read_by_default(operator: Browser) -> None:
     assert '<option value="read" selected>' in operator.open("/settings").text
 
