@@ -199,7 +199,7 @@ def test_the_list_beside_a_transcript_does_not_repeat_a_search(signed_in: Browse
     page = signed_in.open(f"/convos/support/Ann{query}").text
     assert re.findall(r"<strong>([^<]*)</strong>", page)[:1] == ["Cor"]
     assert f'<a href="{signed_in.home}/convos{escape(query)}"><span aria-hidden="true">‹</span> Back to the' in page
-    assert "results for “&#34;from&#34; &lt;b&gt;”" in page and 'title="Search names' in page
+    assert "results for “&#34;from&#34; &lt;b&gt;”" in page and 'placeholder="Search names' in page
     assert f'/convos/sales/Cor{escape(query)}"' in page and "data-inbox" not in page
     chips = re.findall(r'<a class="chip" href="([^"]*)"[^>]*><span>(.*?)</span>', page)
     assert chips == [(f"{signed_in.home}/convos{escape(query.replace('agent=sales&', ''))}", "Agent: sales")]
