@@ -202,8 +202,9 @@ _HEIGHTS = "return ['.head', '.composer'].map((one) => document.querySelector(on
 
 
 def test_a_phone_shows_the_head_and_the_empty_reply_field_as_one_line_each(person: Person, run: Run) -> None:
+    converse(run, "ida", {"userName": "Ida", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])  # has no draft
     chromium.resize(person.driver, *NARROW)
-    person.open("/convos/support/eve")
+    person.open("/convos/support/ida")
     assert max(person.driver.execute_script(_HEIGHTS)) <= 60
     person.find("#text").click()
     assert person.driver.execute_script(_HEIGHTS)[1] > 100
@@ -214,7 +215,7 @@ def test_a_phone_shows_the_head_and_the_empty_reply_field_as_one_line_each(perso
     person.sees("She has a dog.")
     person.find(".head .menu summary").click()
     person.leave(person.find(".ask [value=back]"))
-    assert ask(run, "GET", "/v3/agents/support/convos/eve")["data"]["state"] == "ai-chatting"
+    assert ask(run, "GET", "/v3/agents/support/convos/ida")["data"]["state"] == "ai-chatting"
 
 
 def test_on_a_small_screen_the_details_take_the_place_of_the_list(person: Person) -> None:
