@@ -25,6 +25,7 @@ from chalicelib.extensions.console import (
     periods,
     rights,
     sessions,
+    sign_in_status,
 )
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import FLAG, LINES, TEXT, Field
@@ -161,7 +162,7 @@ def _people(session: Session, org_id: str, query: Document) -> tuple[list[Docume
     """Return a page of an organisation's people, without secrets, and the next page's cursor.
 
     `has_password` is whether the person has a password, `may_invite` whether the session's person may send them a link
-    to set one, and `invited_at` when the newest valid link was sent, or None.
+    to set one, `invited_at` when the newest valid link was sent, and `signed_in_at` when they last signed in, or None.
     """
     with auth.acting_as(session.caller()._replace(scopes=None)):  # otherwise, the response omits passwords
         page = calls.get("/v3/orgs/{org_id}/clients", query, org_id=org_id)
@@ -170,7 +171,9 @@ def _people(session: Session, org_id: str, query: Document) -> tuple[list[Docume
         session.workspace_id, [person["ID"] for person in people if person["may_invite"]]
     )
     invited = {client_id: int(link.sent_at) for client_id, link in links.items()}
-    return [{**person, "invited_at": invited.get(person["ID"])} for person in people], page.get("nextCursor")
+    sign_ins = sign_in_status.list_sign_ins(session.workspace_id) if people else {}
+    facts = [{"invited_at": invited.get(one["ID"]), "signed_in_at": sign_ins.get(one["ID"])} for one in people]
+    return [{**one, **added} for one, added in zip(people, facts, strict=True)], page.get("nextCursor")
 
 
 def _listed(session: Session, client: Document) -> Document:

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 import pytest
 
 from chalicelib import clock, storage
-from chalicelib.extensions.console import one_time_links, session_store
+from chalicelib.extensions.console import one_time_links, session_store, template_filters
 from chalicelib.extensions.console.notifications import allowance
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
@@ -270,9 +270,9 @@ def row_of(page: str, name: str) -> str:
 def test_the_page_of_a_person_shows_how_far_they_have_come(
     operator: Browser, mailing: Mailing, workspace: NewWorkspace, workspace_api: Api, pass_time: PassTime
 ) -> None:
-    assert "No pending invitation" not in row_of(invite(operator), ANN["email"])
+    assert "Needs an invitation" not in row_of(invite(operator), ANN["email"])
     ann = workspace_api.get("/v3/clients?q=ann@acme.test").data[0]["ID"]
-    assert "No pending invitation" in status_of(operator, ann)
+    assert "Needs an invitation" in status_of(operator, ann)
     mailing.run(60)
     shown = status_of(operator, ann)
     assert shown.startswith("Invited") and re.search(
@@ -283,17 +283,42 @@ def test_the_page_of_a_person_shows_how_far_they_have_come(
     )
     pass_time(7 * 24 * 60 * 60)
     operator.start_session(key=workspace.workspace_key)
-    assert "Invitation None is pending: the last one has expired" in status_of(operator, ann)
+    assert "Invitation Send one, so that they can set a password." in status_of(operator, ann)
     assert row_of(operator.open("/settings/orgs/acme").text, ANN["email"]).endswith(
-        "No pending invitation Send invitation"
+        "Needs an invitation Send invitation"
     )
     operator.submit(operator.open(f"/settings/orgs/acme/clients/{ann}"), f"/clients/{ann}", {"action": "invite"})
     mailing.run(60)
     body = urlencode({"dashboardPassword": PASSWORD}).encode()
     assert Api().call("POST", link_of(mailing), body, FORM).status == 200
-    assert "Active Password Set Signed in now No Send a password link" in status_of(operator, ann)
+    assert "Active Password Set Session Signed out Send a password link" in status_of(operator, ann)
     Browser(workspace.workspace_id).start_session(email=ANN["email"], password=PASSWORD)
-    assert re.search("Signed in now Yes, since .* UTC . Send a password link", status_of(operator, ann))
+    assert re.search("Session Signed in since .* UTC . Send a password link", status_of(operator, ann))
+
+
+def test_the_list_of_people_shows_when_they_signed_in(
+    operator: Browser, workspace: NewWorkspace, workspace_api: Api, pass_time: PassTime
+) -> None:
+    for client_id in ("ann", "cas"):
+        person = {"orgId": "acme", "email": f"{client_id}@acme.test", "dashboardPassword": PASSWORD}
+        workspace_api.post(f"/v2/clients/{client_id}", person)
+    for email in ("bo@acme.test", "bo@acme.test", "cas@acme.test"):
+        pass_time(600)
+        browser = Browser(workspace.workspace_id)
+        browser.start_session(email=email, password=PASSWORD)
+    page = operator.open("/settings/orgs/acme").text
+    since = template_filters.iso(clock.seconds() - 600)
+    assert f'Signed in <time datetime="{since}"' in page
+    assert row_of(page, "ann@acme.test").endswith("Active")
+    assert all("Active Signed in" in row_of(page, f"{name}@acme.test") for name in ("bo", "cas"))
+    workspace_api.post("/v2/clients/bo", {"disabled": True})
+    browser.post("/sign-out", csrf_field(browser.open("/account")))
+    page = operator.open("/settings/orgs/acme").text
+    assert row_of(page, "bo@acme.test").endswith("Member Disabled") and "Signed in" not in page
+    workspace_api.post("/v2/clients/bo", {"disabled": None})
+    pass_time(session_store.LIFETIME)
+    operator.start_session(key=workspace.workspace_key)
+    assert "Signed in" not in operator.open("/settings/orgs/acme").text
 
 
 def test_a_link_to_the_address_before_is_not_shown_as_valid(
@@ -305,8 +330,8 @@ def test_a_link_to_the_address_before_is_not_shown_as_valid(
     workspace_api.post(f"/v2/clients/{ann}", {"name": "Ann B."})
     assert "The link works until" in status_of(operator, ann)
     workspace_api.post(f"/v2/clients/{ann}", {"email": "anne@acme.test"})
-    assert "No pending invitation" in status_of(operator, ann) and Api().get(link_of(mailing)).status == 404
-    assert "No pending invitation" in row_of(operator.open("/settings/orgs/acme").text, "anne@acme.test")
+    assert "Needs an invitation" in status_of(operator, ann) and Api().get(link_of(mailing)).status == 404
+    assert "Needs an invitation" in row_of(operator.open("/settings/orgs/acme").text, "anne@acme.test")
 
 
 def test_a_link_of_an_earlier_release_is_not_shown(
@@ -319,5 +344,5 @@ def test_a_link_of_an_earlier_release_is_not_shown(
     row.sent_at = row.details = None
     with storage.unit_of_work():
         storage.put(row)
-    assert "No pending invitation" in status_of(operator, ann)
+    assert "Needs an invitation" in status_of(operator, ann)
     assert Api().get(link_of(mailing)).status == 200

@@ -149,3 +149,14 @@ def test_operators_see_how_an_organisation_is(operator: Browser, signed_in: Brow
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     sessions.clear_cache()
     assert "Waiting for a person</dt>" not in signed_in.open("/settings/orgs/acme").text
+
+
+def test_operators_choose_who_tags_conversations_and_switch_to_an_organisation(
+    operator: Browser, workspace_api: Api
+) -> None:
+    page = operator.open("/settings/orgs/acme")
+    assert "Switch to this organisation" in page.text and "cannot tag" not in page.text
+    for value, text in (("on", "Only operators"), ("", "Its people, and operators")):
+        page = operator.submit(page, "/orgs/acme", {"name": "Acme", "widgetIDs": "support", "disallowAnyTags": value})
+        assert f'<option value="{value}" selected>{text}</option>' in page.text
+        assert bool(workspace_api.get("/v2/orgs/acme").data.get("disallowAnyTags")) == bool(value)
