@@ -15,7 +15,6 @@ from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 DAYS = 7  # the number of UTC days whose new conversations are counted, including today
-_SEARCHED = 8  # a longer list has a search field
 _PAGE_SIZE = 50
 _MAX_TITLES = 2
 # The maximum number of agents whose titles are known, of people who are counted, and of tallies that are read.
@@ -75,7 +74,6 @@ def read(session: Session) -> Document:
         "orders": {sort: query_string({"q": query["q"], "sort": sort}) for sort in SORTS},
         "following": query_string({**query, "page": following}) if len(matches) > start + _PAGE_SIZE else None,
         "first_organisations": len(organisations) if has_more else None,
-        "has_search": bool(query["q"]) or len(organisations) > _SEARCHED,
     }
 
 

@@ -17,6 +17,7 @@ from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
 from chalicelib.ids import IDENTIFIER
 
+_PATH = "/organisation"
 _MAX_ORGANISATIONS = 100
 _FILTERED = ("/overview", "/convos", "/analytics", "/leads", "/agents")
 
@@ -34,7 +35,8 @@ def read_choice(session: Session) -> Response:
     return guard.page(
         session,
         "selected_organisation.html",
-        following if following in _FILTERED else _FILTERED[0],
+        _PATH,
+        following=following if following in _FILTERED else _FILTERED[0],
         organisations=organisations[:_MAX_ORGANISATIONS],
         has_more=len(organisations) > _MAX_ORGANISATIONS,
         waiting={one["ID"]: waiting.text(organisation_list.agent_ids(one)) for one in organisations},

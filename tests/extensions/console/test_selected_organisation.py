@@ -229,7 +229,9 @@ def test_the_selection_returns_only_to_pages_with_lists(two_customers: Browser) 
 
 
 def test_many_organisations_are_searched(two_customers: Browser, workspace_api: Api) -> None:
-    assert 'type="search"' not in two_customers.open("/organisation").text
+    page = two_customers.open("/organisation").text
+    assert 'type="search"' in page and f'href="{two_customers.home}/settings/new-org">New organisation</a>' in page
+    assert 'aria-current="page"' not in page and 'aria-current="page"' in two_customers.open("/overview").text
     for number in range(101):
         workspace_api.post(f"/v2/orgs/org-{number}", {"name": f"Shop {number:03}"})
     page = two_customers.open("/organisation").text
