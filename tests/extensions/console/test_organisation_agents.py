@@ -40,6 +40,20 @@ def test_agents_are_chosen_by_their_titles(operator: Browser, workspace_api: Api
     assert "Saved. Acme Travel has 1 agent." in saved.text and chosen(workspace_api) == ["other"]
 
 
+def test_the_page_counts_what_it_lists_and_offers_a_new_agent(operator: Browser, workspace_api: Api) -> None:
+    page = operator.open(PAGE).text
+    assert "Select all on this page: <output></output> of 2 selected" in page
+    assert re.findall(r'<span>(\w+)</span> <code class="hint">(\w+)</code>', page) == [
+        ("Support", "support"),
+        ("Other", "other"),
+    ]
+    for path in (PAGE, "/settings/orgs/acme"):
+        (link,) = re.findall(
+            r'class="button second" href="[^"]*(/new-agent[^"]*)">New agent<', operator.open(path).text
+        )
+        assert '<option value="acme" selected>' in operator.open(link).text
+
+
 def test_each_agents_other_organisations_are_named(operator: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/agents/third", {"title": "Third"})
     for org_id, agent_ids in (("boats", ["support", "other"]), ("cafe", ["other"])):
