@@ -15,6 +15,8 @@ from chalicelib.extensions.console import (
     calls,
     change_authors,
     change_groups,
+    changed_organisations,
+    changed_rights,
     filtered_lists,
     guard,
     organisation_list,
@@ -50,8 +52,9 @@ def list_changes(session: Session) -> Response:
     """
     rights.require_operator(session)
     query = filtered_lists.query_from_request(_FIELDS)
-    read, limit = partial(_with_excerpts, session, query), _MAX_PAGES * _LARGE_PAGE_SIZE
-    values = {"kinds": _KINDS, "most_changes": limit, "organisations": _organisations(query["org"])}
+    organisations, limit = _organisations(query["org"]), _MAX_PAGES * _LARGE_PAGE_SIZE
+    read = partial(_with_excerpts, session, query, organisations)
+    values = {"kinds": _KINDS, "most_changes": limit, "organisations": organisations}
     return filtered_lists.page(session, "audit.html", "/settings", query, read, **values)
 
 
@@ -64,14 +67,18 @@ def download(session: Session) -> Response:
     return pages.download("audit-log.csv", files.MEDIA[files.CSV], files.heading(files.CSV, _COLUMNS) + "".join(lines))
 
 
-def _with_excerpts(session: Session, query: dict[str, str]) -> Document:
-    """Return a page of changes by day, with the excerpts of their values. Raise InvalidPeriod."""
+def _with_excerpts(session: Session, query: dict[str, str], organisations: list[Document]) -> Document:
+    """Return a page of changes by day, with excerpts of their values and their organisations. Raise InvalidPeriod."""
     page, numbers, t = _first_matches(session, query), defaultdict(list), guard.texts(session)
-    for one in page["data"]:
-        if one["operation"] == _UPDATE and "number" in one:
-            numbers[one["resource"]].append(one["number"])
+    for change in page["data"]:
+        if change["operation"] == _UPDATE and "number" in change:
+            numbers[change["resource"]].append(change["number"])
     excerpts = version_excerpts.of_changes(numbers, t)
-    return {**page, "excerpts": excerpts, "days": change_groups.by_day(page["data"], t)}
+    details = {
+        "outcomes": {change["id"]: changed_rights.of_change(change, t) for change in page["data"]},
+        "organisation_names": changed_organisations.names_by_change(page["data"], organisations),
+    }
+    return {**page, **details, "excerpts": excerpts, "days": change_groups.by_day(page["data"], t)}
 
 
 def _first_matches(session: Session, query: dict[str, str]) -> Document:

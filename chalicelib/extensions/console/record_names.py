@@ -10,10 +10,10 @@ from chalicelib.clients import store as clients
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.credentials.store import CredentialRow
-from chalicelib.extensions.console import calls
+from chalicelib.extensions.console import calls, changed_rights
 from chalicelib.extensions.console.template_filters import agent_title, display_name
 from chalicelib.organisations import store as organisations
-from chalicelib.storage import parent_scoped_ids
+from chalicelib.storage import Document, parent_scoped_ids
 from chalicelib.tools.store import ToolRow
 
 _WEBHOOKS = "webhooks"
@@ -22,11 +22,16 @@ _MAX_CREDENTIALS = 100  # the newest of each kind
 
 
 class RecordName(NamedTuple):
-    """A record's name, the path of its page, and the path of its versions, or an empty path."""
+    """A record's name, the path of its page, and the path of its versions, or an empty path.
+
+    For people and organisations, `version` is the stored version, and `rights` contains its rights.
+    """
 
     name: str
     path: str
     versions: str = ""
+    version: str | None = None
+    rights: Document | None = None
 
 
 def read(workspace_id: str, resources: Iterable[str]) -> dict[str, RecordName]:
@@ -82,11 +87,18 @@ def _client(row: clients.ClientRow) -> RecordName:
     client = row.open()
     org_id = client.get("orgId")
     path = f"/settings/orgs/{quote(org_id)}/clients/{quote(row.client_id)}" if org_id else ""
-    return RecordName(display_name(client, "name", "email") or row.client_id, path)
+    name = display_name(client, "name", "email") or row.client_id
+    return RecordName(name, path, version=row.version_tag, rights=_rights(client))
 
 
 def _organisation(row: organisations.OrganisationRow) -> RecordName:
-    return RecordName(display_name(row.open(), "name") or row.org_id, f"/settings/orgs/{quote(row.org_id)}")
+    organisation, path = row.open(), f"/settings/orgs/{quote(row.org_id)}"
+    name = display_name(organisation, "name") or row.org_id
+    return RecordName(name, path, version=row.version_tag, rights=_rights(organisation))
+
+
+def _rights(document: Document) -> Document:
+    return {name: document.get(name) for name in changed_rights.MEMBERS}
 
 
 def _credential(row: CredentialRow, names: dict[str, RecordName]) -> RecordName:

@@ -103,6 +103,47 @@ def test_the_audit_log_is_filtered_by_organisation(
     assert ",orgs/acme," not in operator.open("/settings/audit.csv?org=boats").text
 
 
+def test_the_audit_log_says_what_was_granted_and_removed(operator: Browser, workspace_api: Api) -> None:
+    streams = {name: Stream(name) for name in ("clients", "organisations")}
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True, "dashboardPassword": "another password"})
+    workspace_api.post("/v2/clients/bea", {"orgId": "acme", "name": "Bea", "isOrgAdmin": True})
+    for change in ({"disabled": True}, {"isOrgAdmin": None, "canAccess": ["/convos", "/leads"], "name": "Bea B."}):
+        workspace_api.post("/v2/clients/bea", change)
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "canSelfEdit": True})
+    for name, stream in streams.items():
+        follow(name, stream.read(name))
+    page = operator.open("/settings/audit").text
+    changed = {(row[0].split()[-1], row[1], row[2]) for row in rows(page) if row[1].startswith("Changed")}
+    assert changed == {
+        ("acme", "Changed Its administrators can edit it granted", "Acme Travel"),
+        ("bea", "Changed Pages Conversations, LeadsOrganisation administrator removedName", "Acme Travel"),
+        # A later change has replaced the values after this one, so only the member is known.
+        ("bea", "Changed Disabled", "Acme Travel"),
+        ("bo", "Changed Password changedOrganisation administrator granted", "Acme Travel"),
+    }
+    assert "another password" not in page
+    assert "<ins>granted</ins>" in page and "<del>removed</del>" in page
+
+
+def test_the_audit_log_names_the_organisations_of_each_record(
+    operator: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_groups, "_FEWEST", 100)
+    streams = {name: Stream(name) for name in ("agents", "organisations")}
+    for org_id in ("boats", "cafe", "diner"):
+        workspace_api.post(f"/v2/orgs/{org_id}", {"name": org_id.title(), "widgetIDs": ["other"]})
+    tool = workspace_api.post("/v3/agents/other/tools", {"tool": {"name": "Look up"}}).data["id"]
+    workspace_api.patch("/v3/agents/support", {"agent": {"title": "Desk"}})
+    workspace_api.post("/v2/agents/free", {"title": "Free"})
+    workspace_api.delete("/v2/orgs/diner")
+    for name, stream in streams.items():
+        follow(name, stream.read(name))
+    shown = {row[0]: row[2] for row in rows(operator.open("/settings/audit").text)}
+    assert shown[f"Look up Tool {tool[:6]}…{tool[-6:]}"] == "Boats, Cafe"
+    assert (shown["Desk Agent support"], shown["Free Agent free"]) == ("Acme Travel", "")
+    assert (shown["Boats Organisation boats"], shown["Organisation diner"]) == ("Boats", "")
+
+
 def test_the_audit_log_of_a_deleted_organisation_can_be_read(operator: Browser, workspace_api: Api) -> None:
     stream = Stream("organisations")
     workspace_api.post("/v2/orgs/boats", {"name": "Boats"})
@@ -125,8 +166,12 @@ def test_the_audit_log_names_tokens_and_keys(
         follow(name, stream.read(name))
     page = operator.open("/settings/audit")
     names = [row[0].rsplit(" ", 1)[0] for row in rows(page.text)]
-    assert f"{HOSTILE} Access token" in names and "Keyed Key" in names and "<img" not in page.text
-    assert sorted(name for name in names if name.endswith(" Key")) == ["Keyed Key", "first key Key", "first key Key"]
+    assert f"{HOSTILE} Access token" in names and "Key of Keyed Key" in names and "<img" not in page.text
+    assert sorted(name for name in names if name.endswith(" Key")) == [
+        "Key of Keyed Key",
+        "first key Key",
+        "first key Key",
+    ]
     assert "/settings#tokens" in page.text and "/agents/keyed#install" in page.text
 
 
@@ -168,7 +213,7 @@ def test_many_new_records_of_a_minute_are_one_row(
     (number,) = map(int, re.findall(r"<summary>(\d+) records</summary>", page))
     assert number >= 3 and f"Agent ×{number}</div>" in page and page.count('<li><a href="') >= number
     assert f'<p class="hint">New 2, New 1, New 0 and {number - 3} more</p>' in page or number == 3
-    assert '<th scope="rowgroup" colspan="4"><time' in page
+    assert '<th scope="rowgroup" colspan="5"><time' in page
 
 
 def test_the_audit_log_names_records_and_links_to_them(operator: Browser, workspace_api: Api) -> None:
@@ -215,7 +260,7 @@ def test_the_audit_log_names_the_people_who_used_the_console(
     workspace_api.patch("/v3/agents/other", {"agent": {"title": "Changed by a key"}})
     follow("agents", history.read("agents"))
     page = operator.open("/settings/audit")
-    assert [row[2] for row in rows(page.text)][:2] == ["first key workspace key", f"{HOSTILE} in the console"]
+    assert [row[3] for row in rows(page.text)][:2] == ["first key workspace key", f"{HOSTILE} in the console"]
     assert f'<option value="bo">{html.escape(HOSTILE).replace("&quot;", "&#34;")}</option>' in page.text
     (link,) = {*re.findall(r'href="[^"]*(/settings/audit\?by=bo)"', page.text)}
     for found in (link, f"/settings/audit?q={quote(HOSTILE)}"):
