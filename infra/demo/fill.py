@@ -45,7 +45,9 @@ def fill(service: Service, conversations: int) -> list[plan.Visit]:
     keyring.ensure_data_key()
     moment = min(_create_agent(service, agent_id) for agent_id in texts.AGENTS)
     for client_id, client in texts.CLIENTS.items():
-        service.call("POST", f"/v2/clients/{client_id}", {**client, "orgId": texts.ORGANISATION})
+        # Without a password, the console would list people who answer conversations as not yet invited.
+        person = {**client, "orgId": texts.ORGANISATION, "dashboardPassword": secrets.token_urlsafe(_PASSWORD_BYTES)}
+        service.call("POST", f"/v2/clients/{client_id}", person)
     visits = plan.draw(moment, conversations)
     history.write(service.workspace_id, moment, visits)
     organisation = {"name": "Harbour Group", "widgetIDs": [*texts.AGENTS], "adminIDs": [*texts.CLIENTS]}

@@ -17,6 +17,7 @@ from chalicelib.extensions.console import (
     one_time_links,
     pages,
     queue,
+    rendering,
     rights,
     sessions,
     settings,
@@ -263,6 +264,7 @@ def _page(
     error: errors.ApiError | None = None,
     conflicts: Any = (),
 ) -> Response:
+    organisation = _organisation(session, org_id)
     return guard.form_page(
         session,
         "client.html",
@@ -271,7 +273,8 @@ def _page(
         conflicts,
         issues(session, error),
         org_id=org_id,
-        organisation=_organisation(session, org_id),
+        organisation=organisation,
+        mail_language=rendering.language_of(client, organisation),
         client=client,
         sign_in=sign_in_status.read(session.workspace_id, client["ID"], client["hasPassword"]) if client else None,
         may_change=rights.covers(session, client or rights.NEW),

@@ -69,6 +69,13 @@ def test_the_list_of_people_shows_their_role_and_status(operator: Browser, works
         assert all(f"|{text}|" in row for text in texts), row
 
 
+@pytest.mark.usefixtures("mailing")
+def test_the_form_says_in_which_language_the_email_is(operator: Browser, workspace_api: Api) -> None:
+    for code, language in ((None, "English"), ("nl", "Dutch"), ("fr", "English")):
+        workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "preferredLanguage": code})
+        assert f"The email is in {language}." in operator.open(NEW).text
+
+
 def test_a_form_that_is_sent_twice_adds_one_person(operator: Browser, mailing: Mailing, workspace_api: Api) -> None:
     page = operator.open(NEW)
     for _ in range(2):
