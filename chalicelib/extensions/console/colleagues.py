@@ -1,7 +1,7 @@
 """The people to whom a person can assign conversations."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from chalicelib.extensions.console import calls
 from chalicelib.extensions.console.sessions import Session
@@ -13,14 +13,33 @@ MAX_NAME = 60  # the maximum length of a name in the list of up to 500 people
 _MAX_REQUESTS = 5
 
 
-def list_colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
-    """Return the id and name of each possible assignee, sorted by name, and whether there are more.
+class Colleagues(NamedTuple):
+    """The id and name of each possible assignee, sorted by name, and whether there are more.
+
+    `without_password` contains the ids of the people who cannot sign in yet.
+    """
+
+    people: list[tuple[str, str]]
+    has_more: bool
+    without_password: frozenset[str] = frozenset()
+
+    def values(self) -> Document:
+        """Return the template variables for a menu of people."""
+        return {
+            "colleagues": self.people,
+            "has_more_colleagues": self.has_more,
+            "without_password": self.without_password,
+        }
+
+
+def list_colleagues(session: Session) -> Colleagues:
+    """Return the people to whom the session's person can assign conversations.
 
     A client without an organisation has no colleagues. Without `orgId`, the operation would list all people.
     """
     org_id = session.client.get("orgId")
     if session.client_id is not None and not org_id:
-        return [], False
+        return Colleagues([], has_more=False)
     query = {"limit": 100, "orgId": org_id}
     colleagues: list[Any] = []
     following = None
@@ -30,15 +49,13 @@ def list_colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
         following = page.get("nextCursor")
         if not following:
             break
-    named = [
-        (colleague["ID"], truncate(display_name(colleague, "name", "email", "ID"), MAX_NAME))
-        for colleague in colleagues
-        if not colleague.get("disabled")
-    ]
-    return sorted(named, key=lambda pair: pair[1].casefold()), bool(following)
+    enabled = [colleague for colleague in colleagues if not colleague.get("disabled")]
+    named = [(one["ID"], truncate(display_name(one, "name", "email", "ID"), MAX_NAME)) for one in enabled]
+    without_password = frozenset(one["ID"] for one in enabled if not one.get("dashboardPassword"))
+    return Colleagues(sorted(named, key=lambda pair: pair[1].casefold()), bool(following), without_password)
 
 
 def list_assignees(session: Session, conversations: Iterable[Document]) -> list[tuple[str, str]]:
     """Return the ids and names of the person's colleagues, or an empty list if no conversation is assigned."""
     is_assigned = any(conversation.get("chatAssignedTo") for conversation in conversations)
-    return list_colleagues(session)[0] if is_assigned else []
+    return list_colleagues(session).people if is_assigned else []

@@ -20,6 +20,12 @@ MAX_NOTES_LENGTH = 5_000
 """The maximum number of characters in a form's private notes."""
 
 
+def with_action(fields: dict[str, str]) -> dict[str, str]:
+    """Return the form with the `action` of its pressed button, whose value may be a person or the undone change."""
+    action = next((action for name, action in _BUTTONS.items() if name in fields), "")
+    return {"action": action, **fields}
+
+
 def tags_digest(tags: list[str]) -> str:
     """Return a digest of the tags for the form, so that saving replaces only tags that the page displayed."""
     return hashlib.sha256(json.dumps(tags).encode()).hexdigest()
@@ -93,12 +99,33 @@ def _signature(session: Session) -> str:
 
 
 def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    to = _named(session, fields["email"]) if fields.get("email") else fields.get("to") or None
-    if to is not None and session.client_id is not None:
+    """Assign the conversation to a person, or to no person. A waiting conversation waits until its assignee answers."""
+    to = _named(session, fields["email"]) if fields.get("email") else fields.get("to")
+    record, etag = calls.read(_PATH, **values)
+    waits = record.get("state") == conversations.HANDOFF
+    _assign_to(session, to, conversations.HANDOFF if waits else "", values, etag)
+
+
+def _assign_many(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    (_assign if fields.get("to") else _pass_back)(session, values, fields)
+
+
+def _undo(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    """Restore the state and the assignee in the form, which are separated by the last slash."""
+    state, _, to = fields.get("undo", "").rpartition("/")
+    _assign_to(session, to, state, values)
+
+
+def _assign_to(
+    session: Session, to: str | None, state: str, values: dict[str, str], if_match: str | None = None
+) -> None:
+    """Assign the conversation. Raise NotFound for a person of another organisation."""
+    if to and session.client_id is not None:
         client = calls.get("/v2/clients/{client_id}", client_id=to)["data"]
         if client.get("orgId") != session.client.get("orgId"):
             raise errors.NotFound.of("client")
-    _send("POST", "/assign", {"assignToUserId": to}, values)
+    body = {"assignToUserId": to or None, **({"state": state} if state else {})}
+    _send("POST", "/assign", body, values, if_match)
 
 
 def _named(session: Session, email: str) -> str:
@@ -198,6 +225,7 @@ ACTIONS: dict[str, Action] = {
     "reply": _reply,
     "take": _take_over,
     "assign": _assign,
+    "undo": _undo,
     "back": _pass_back,
     "end": _end,
     "tag": _tag,
@@ -206,9 +234,10 @@ ACTIONS: dict[str, Action] = {
     "insert": saved_replies.insert,
 }
 """The actions in a conversation by the value of the form field `action`."""
+_BUTTONS = {"to": "assign", "undo": "undo"}  # the actions of buttons whose value is not the action
 TEXTS = {"reply": "text", "add_note": "note"}
 """The fields for a reply and a note, by the action that sends each. A page keeps their texts until they are sent."""
 RESULTS = (*(name for name in ACTIONS if name != "insert"), "change", "delete")
 """The actions that a conversation's page confirms, with those on a message."""
-BULK_ACTIONS: dict[str, Action] = {"tag": _add_tags, "assign": _assign, "end": _end}
+BULK_ACTIONS: dict[str, Action] = {"tag": _add_tags, "assign": _assign_many, "end": _end}
 """The actions for several conversations by the value of the form field `action`."""

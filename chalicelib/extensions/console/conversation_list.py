@@ -110,7 +110,6 @@ def list_conversations(session: Session) -> Response:
 def show(session: Session, status: int = 200, **result: Any) -> Response:
     """Return the page with the list that the request's query describes, and with the result of a form."""
     listed, agents = with_all_counted(session, read(session))
-    colleagues, has_more = list_colleagues(session)
     return guard.page(
         session,
         "conversations.html",
@@ -122,13 +121,12 @@ def show(session: Session, status: int = 200, **result: Any) -> Response:
         has_more_agents=agents.has_more,
         max_rows=inbox.MAX_ROWS,
         max_exported=inbox.MAX_ROWS * (MAX_PAGES if listed.tab == "all" else 1),
-        colleagues=colleagues,
-        has_more_colleagues=has_more,
         is_beside=False,
         longest_wait=listed.waiting[0] if listed.waiting and listed.tab == "waiting" else None,
         known_tags=_known_tags(listed.page.conversations),
         is_search_left_out=False,
         has_no_own_list=session.client_id is None and current_request.query_value(_MISSING) == "mine",
+        **list_colleagues(session).values(),
         **{**_NO_RESULT, **result},
         **row_values(session, listed),
     )

@@ -50,7 +50,7 @@ def read_conversation(session: Session, agent_id: str, convo_id: str) -> Respons
 @signed_in("/convos")
 def submit_action(session: Session, agent_id: str, convo_id: str) -> Response:
     """Perform an action (reply, take over, assign, pass back, end, tag or write notes), then show the conversation."""
-    fields = guard.form()
+    fields = actions.with_action(guard.form())
     error = _perform(session, agent_id, convo_id, fields)
     if error is None:
         fields.pop(actions.TEXTS.get(fields["action"], ""), None)  # this text has been sent
@@ -174,17 +174,17 @@ def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
     This costs two requests, plus one for each further chunk or 100 colleagues. Raise NotFound.
     """
     agent, row = find(session, agent_id, convo_id)
-    colleagues, has_more_colleagues = list_colleagues(session)
+    colleagues = list_colleagues(session)
     before = _before()
     newest = bubbles.bubbles_that_fit(islice(transcript.newest_messages(row), before, before + MAX_MESSAGES))
     metadata, until, messages = metadata_of(row), before + len(newest), newest[::-1]
     earlier = until if newest and metadata.get("messagesNum", 0) > until else None
     notes, t = metadata.get("notes") or "", guard.texts(session)
-    events = event_lines.of_conversation(row, notes, t, dict(colleagues))
+    events = event_lines.of_conversation(row, notes, t, dict(colleagues.people))
     return {
         **panel_values(row, metadata),
-        "colleagues": colleagues,
-        "has_more_colleagues": has_more_colleagues,
+        **colleagues.values(),
+        "previous": event_lines.before_newest(row),
         "messages": messages,
         "events": event_lines.by_position(events, messages, is_first=not earlier, is_last=not before),
         "earlier": earlier,
@@ -196,7 +196,7 @@ def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
         "after": None if before else transcript.end_position(row),
         "version": listing.version_of(row),
         "since": max((event.at for event in events), default=0),
-        "end": event_lines.end_of(row, t, dict(colleagues)),
+        "end": event_lines.end_of(row, t, dict(colleagues.people)),
         "is_reset": True,
     }
 

@@ -60,6 +60,11 @@ def transfers_of(row: ConversationRow) -> list[Transfer]:
     return [Transfer._make([*values, old]) for values, old in zip(stored, olds, strict=False)]
 
 
+def before_newest(row: ConversationRow) -> Transfer | None:
+    """Return the transfer before the newest, whose state and assignee undo the newest, or None without one."""
+    return next(iter(transfers_of(row)[-2:-1]), None)
+
+
 def of_conversation(row: ConversationRow, notes: str, t: "Texts", names: Mapping[str, str]) -> list[EventLine]:
     """Return the lines for the last 20 transfers and the notes, in their order. `names` has people's names by id."""
     _, entries = private_notes.split(notes)

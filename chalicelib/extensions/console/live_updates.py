@@ -10,7 +10,7 @@ from chalicelib.conversations import listing, message_list_routes, store, transc
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.extensions.console import bubbles, calls, conversation_actions, conversations, event_lines, guard, pages
 from chalicelib.extensions.console.bubbles import Bubble
-from chalicelib.extensions.console.colleagues import list_colleagues
+from chalicelib.extensions.console.colleagues import Colleagues, list_colleagues
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name
@@ -91,8 +91,9 @@ def _new_events(session: Session, row: ConversationRow, messages: list[Bubble]) 
         return {"events": {}, "since": ""}
     since, notes = int(value), store.read_metadata(row).get("notes") or ""
     has_transfer = any(transfer.at > since for transfer in event_lines.transfers_of(row))
-    names = dict(list_colleagues(session)[0]) if has_transfer else {}
-    end = {"end": event_lines.end_of(row, guard.texts(session), names)} if has_transfer else {}
+    colleagues = list_colleagues(session) if has_transfer else Colleagues([], has_more=False)
+    names = dict(colleagues.people)
+    end = {"end": event_lines.end_of(row, guard.texts(session), names), **colleagues.values()} if has_transfer else {}
     events = event_lines.of_conversation(row, notes, guard.texts(session), names)
     new, newest = event_lines.after(events, since), max(since, *(event.at for event in events), 0)
     return {"events": event_lines.by_position(new, messages, is_first=True, is_last=True), "since": newest, **end}

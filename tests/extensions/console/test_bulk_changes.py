@@ -38,13 +38,13 @@ def test_a_form_tags_assigns_and_ends_several(signed_in: Browser, workspace_api:
     assert read(workspace_api, "sales", "Ann")["tags"] == ["old", "refund", "urgent"]
     assert read(workspace_api, "support", "Bea")["tags"] == ["refund", "urgent"]
     assigned = change(signed_in, page, "assign", ANN, BEA, to="bo")
-    assert "Conversations assigned: 2." in assigned.text and names_in(assigned) == []
+    assert "Conversations assigned: 2." in assigned.text and names_in(assigned) == ["Ann", "Bea"]
     assert read(workspace_api, "support", "Bea")["chatAssignedTo"] == "bo"
     mine = "/convos?tab=mine"
     ended = signed_in.submit(signed_in.open(mine), mine, {"action": "end", ANN: "on"})
     assert "Conversations ended: 1." in ended.text and names_in(ended) == ["Bea"]  # the tab stays
     states = [read(workspace_api, *ids)["state"] for ids in (("sales", "Ann"), ("support", "Bea"))]
-    assert states == ["ended_chat", "human-chatting"]
+    assert states == ["ended_chat", "requested_chat"]
 
 
 def test_a_page_reports_the_rows_that_failed_and_keeps_them_chosen(

@@ -156,8 +156,8 @@ def test_a_person_assigns_tags_passes_back_and_ends(signed_in: Browser, workspac
         signed_in.submit(signed_in.open(CONVO), CONVO, fields)
         return workspace_api.get("/v3/agents/support/convos/ann").data
 
-    found = submit(action="assign", to="bo")
-    assert (found["chatAssignedTo"], found["state"]) == ("bo", "human-chatting")
+    found = submit(to="bo")  # the button of a person
+    assert (found["chatAssignedTo"], found["state"]) == ("bo", "requested_chat")
     assert submit(action="tag", tags="refund, urgent,")["tags"] == ["refund", "urgent"]
     assert submit(action="back")["state"] == "ai-chatting"
     assert submit(action="end")["state"] == "ended_chat"
@@ -314,11 +314,11 @@ def test_a_conversation_is_assigned_to_everybody_of_a_large_organisation(
         workspace_api.post(f"/v2/clients/p{number:03}", person)
     workspace_api.post("/v2/clients/eve", {"orgId": "rival", "email": "eve@rival.test"})
     page = signed_in.open(CONVO)
-    assert page.text.count("<option") == 1 + 121 and 'name="email"' not in page.text
-    signed_in.submit(page, CONVO, {"action": "assign", "to": "p119"})
+    assert page.text.count('name="to"') == 121 and 'name="email"' not in page.text
+    signed_in.submit(page, CONVO, {"to": "p119"})
     monkeypatch.setattr(colleagues, "_MAX_REQUESTS", 1)
     page = signed_in.open(CONVO)
-    assert "only the first 100 people" in page.text and '<option value="p119" selected' in page.text
+    assert "only the first 100 people" in page.text and '<p class="assigned">p119</p>' in page.text
     signed_in.submit(page, CONVO, {"action": "assign", "to": "", "email": "P118@acme.test"})
     for other in ("eve@rival.test", "nobody@acme.test", "?"):
         refused = signed_in.submit(page, CONVO, {"action": "assign", "email": other})
@@ -370,7 +370,7 @@ def test_an_open_conversation_shows_its_wait_and_the_next_that_waits(
         page = signed_in.open(f"/convos/support/{convo_id}").text
         following = re.findall(r'<a class="next" href="[^"]*/convos/support/([^"]*)">Next waiting: ([^ ]*) ', page)
         waits = re.findall(r'class="waited"><time datetime="([^"]*)"', page)
-        return waits, following, "No person yet</option>" in page
+        return waits, following, '<p class="assigned">No person yet</p>' in page
 
     assert read("ann")[1:] == ([], True)
     since = []

@@ -16,7 +16,7 @@ def test_news_contain_the_parts_that_follow_the_metadata(signed_in: Browser, wor
     changes = {"tags": ["refund"], "state": "ended_chat", "notes": "Call back"}
     assert workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": changes}).status == 200
     news = signed_in.open(path).text
-    parts = ["state", "unassigned", "actions", "voice", "tags", "notes", "duration"]
+    parts = ["state", "assigned", "assignee", "actions", "voice", "tags", "notes", "duration"]
     assert re.findall('data-part="([a-z]+)"', news) == parts
     assert 'value="refund"' in news and "Ended. A reply reopens it." in news
     assert "Take over" in news and 'value="end"' not in news
@@ -34,7 +34,7 @@ def test_the_live_address_shows_what_is_new_and_otherwise_nothing(signed_in: Bro
     assert signed_in.open(second).status == 204
     workspace_api.post("/v3/agents/support/convos/ann/assign", {"assignToUserId": None})
     assigned = signed_in.open(second).text
-    assert 'data-assigned=""' in assigned and "With the AI" in assigned and "<article" not in assigned
+    assert '<p class="assigned">AI</p>' in assigned and "With the AI" in assigned and "<article" not in assigned
 
 
 def test_the_live_address_shows_each_of_two_edits_in_a_second(

@@ -1,7 +1,7 @@
 // Updates an open conversation, and sends replies.
 const rules = { createHTML: (text) => text }, policy = window.trustedTypes?.createPolicy("cams", rules) ?? rules;
 const live = document.querySelector("[data-live]"), DAY = 86400; // seconds
-const scroll = live.parentElement, form = document.querySelector("#reply"), { text, to, mid } = form.elements;
+const scroll = live.parentElement, form = document.querySelector("#reply"), { text, mid } = form.elements;
 const shown = {}; // the HTML of each part as the server sent it
 for (const { dataset, innerHTML } of document.querySelectorAll("[data-part]")) shown[dataset.part] = innerHTML;
 const { live: address, ...position } = live.dataset; // the position is what this page shows
@@ -36,7 +36,6 @@ const show = (html, isReply) => {
     live.dispatchEvent(new Event("content", { bubbles: true }));
   });
   for (const part of news.querySelectorAll("[data-part]")) if (part.dataset.part in shown) showPart(part);
-  showAssignee(dataset.assigned);
   if (isReply) {
     lock(false);
     text.value = "";
@@ -48,12 +47,6 @@ const show = (html, isReply) => {
   Object.assign(position, { after, version, since });
 };
 const find = (turn) => turn && live.querySelector(`[data-mark="${turn.dataset.mark}"]`);
-
-const showAssignee = (assigned) => {
-  const option = [...(to?.options ?? [])].find(({ value }) => value === assigned);
-  if (option) option.selected = true;
-  document.querySelector("#assignee").textContent = (assigned && option?.text) || "";
-};
 
 // Replaces a part, unless the person is changing a field.
 const showPart = (part) => {

@@ -25,7 +25,7 @@ def person(request: pytest.FixtureRequest, browsers: tuple[Chrome, Chrome], run:
     person.use_javascript(request.param == "with JavaScript")
     for convo_id, name in (("ann", "Ann Jansen"), ("eve", "Eve Kok")):
         message = {"mid": "1", "item": {"text": f"This is {name}"}}
-        converse(run, convo_id, {"userName": name, "state": "requested_chat"}, [message])
+        converse(run, convo_id, {"userName": name, "state": "requested_chat", "chatAssignedTo": None}, [message])
     person.be_signed_in()
     yield person
     assert person.log() == []
@@ -71,16 +71,24 @@ def test_a_person_filters_reads_and_acts(person: Person, run: Run) -> None:
     person.fill("tags", "refund, urgent")
     person.press("Save")
     person.sees("The tags have been saved.")
-    person.apply("#about [data-submit]", "to", "cas")
-    person.sees("With a person")
+    assign(person, "cas")
+    person.sees("The conversation is assigned to Cas Smit.")
     found = ask(run, "GET", "/v3/agents/support/convos/ann")["data"]
     assert (found["tags"], found["chatAssignedTo"]) == (["refund", "urgent"], "cas")
+    person.press("Undo")
+    person.sees("The change has been undone.")
     person.press("Pass to the AI")
     person.sees("With the AI")
     person.find(".menu summary").click()
     person.press("End conversation")
     person.sees("Ended")
     person.sees("The conversation has ended.")
+
+
+def assign(person: Person, client_id: str) -> None:
+    """Assign the open conversation in the menu of people."""
+    person.find(".people summary").click()
+    person.leave(person.find(f".people [value={client_id}]"))
 
 
 def test_no_action_loses_a_typed_text(person: Person, run: Run) -> None:
@@ -92,7 +100,7 @@ def test_no_action_loses_a_typed_text(person: Person, run: Run) -> None:
     person.fill("tags", "vip")
     person.find("#tags").send_keys(Keys.ENTER)
     person.sees("The tags have been saved.")
-    person.apply("#about [data-submit]", "to", "cas")
+    assign(person, "cas")
     person.sees("The conversation is assigned to Cas Smit.")
     assert [person.read(field, "value") for field in ("#text", "#note")] == ["Half a reply", "Half a note"]
     person.find("label[for=as-note]").click()
