@@ -40,7 +40,7 @@ _NEWEST_FIRST = "newest"  # the value of `sort` that lists the newest waiting co
 class ConversationList(NamedTuple):
     """The page of a tab that a query describes, and the numbers at the tabs. `agents` is None unless it was needed.
 
-    `waiting` contains the waiting conversations that satisfy the query, the longest wait first.
+    `waiting` contains the waiting conversations, the longest wait first. In their tab, they satisfy the query.
     """
 
     query: dict[str, Any]
@@ -86,7 +86,9 @@ class ConversationList(NamedTuple):
     def version(self) -> str:
         """A digest of everything that the list shows, except names of agents and colleagues, and the number of all."""
         counts = {name: number for name, number in self.counts.items() if name != "all"}
-        shown = [self.tab, counts, self.page.conversations, self.page.following, sorted(self.long_waits.items())]
+        waiting = [(one["agentId"], one["ID"], one.get("chatAssignedTo")) for one in self.waiting]
+        long_waits = sorted(self.long_waits.items())
+        shown = [self.tab, counts, self.page.conversations, self.page.following, long_waits, waiting]
         return hashlib.sha256(json.dumps(shown).encode()).hexdigest()[:32]
 
 
@@ -122,9 +124,8 @@ def show(session: Session, status: int = 200, **result: Any) -> Response:
         max_rows=inbox.MAX_ROWS,
         max_exported=inbox.MAX_ROWS * (MAX_PAGES if listed.tab == "all" else 1),
         is_beside=False,
-        longest_wait=listed.waiting[0] if listed.waiting and listed.tab == "waiting" else None,
+        next_waiting=inbox.next_waiting(session, listed.waiting),
         known_tags=_known_tags(listed.page.conversations),
-        is_search_left_out=False,
         has_no_own_list=session.client_id is None and current_request.query_value(_MISSING) == "mine",
         **list_colleagues(session).values(),
         **{**_NO_RESULT, **result},
@@ -154,17 +155,6 @@ def read(session: Session) -> ConversationList:
     return _read(session, read_query(session), conversation_filters.from_request(session))
 
 
-def read_beside(session: Session) -> ConversationList:
-    """Return the list beside a transcript. Its tab All omits the search, which would be repeated. Raise Invalid.
-
-    The list's addresses keep the search, so that they lead back to the results.
-    """
-    query, conditions = read_query(session), conversation_filters.from_request(session)
-    if not leaves_search_out(query):
-        return _read(session, query, conditions)
-    return _read(session, {**query, "q": None, "cursor": None}, conditions._replace(text=""))._replace(query=query)
-
-
 def with_all_counted(session: Session, listed: ConversationList) -> tuple[ConversationList, VisibleAgents]:
     """Return the list, with the number at the tab All if it has no filters, and the agents with their organisations.
 
@@ -178,20 +168,16 @@ def with_all_counted(session: Session, listed: ConversationList) -> tuple[Conver
     return listed._replace(counts={**listed.counts, "all": number}), named
 
 
-def leaves_search_out(query: dict[str, Any]) -> bool:
-    """Return whether the list beside a transcript omits the query's search."""
-    return bool(query["tab"] == "all" and query["q"])
-
-
 def _read(session: Session, query: dict[str, Any], conditions: Filters) -> ConversationList:
     tab = query["tab"]
     waiting = inbox.read(session, conditions, query["agent"] or None)
     if tab != "all":
         page = ConversationPage(_in_order(query, waiting.conversations[tab])[: inbox.MAX_ROWS])
-        return ConversationList(query, tab, waiting.counts, page, None, waiting.conversations["waiting"])
+        queue = waiting.conversations[tab] if tab == "waiting" else waiting.all_waiting
+        return ConversationList(query, tab, waiting.counts, page, None, queue)
     agents = overview.visible_agents(session)
     page = _page_of_all(session, agents, query, conditions, query["cursor"] or None)
-    return ConversationList(query, tab, waiting.counts, page, agents, waiting.conversations["waiting"])
+    return ConversationList(query, tab, waiting.counts, page, agents, waiting.all_waiting)
 
 
 def _in_order(query: Document, conversations: list[Document]) -> list[Document]:
@@ -223,8 +209,14 @@ def _page_of_all(
     return all_conversations.read(session.workspace_id, agent_ids, conditions, text, cursor)
 
 
-def row_values(session: Session, listed: ConversationList) -> Document:
-    """Return the template variables for the tabs and the rows, without colleagues."""
+def row_values(session: Session, listed: ConversationList, selected: Document | None = None) -> Document:
+    """Return the template variables for the tabs and the rows, without colleagues.
+
+    If the list does not contain the open conversation (`selected`), its row is the first.
+    """
+    conversations = listed.page.conversations
+    listed_ids = {(one["agentId"], one["ID"]) for one in conversations}
+    extra = [selected] if selected and (selected["agentId"], selected["ID"]) not in listed_ids else []
     return {
         "tab": listed.tab,
         "tabs": _tabs(session),
@@ -237,7 +229,8 @@ def row_values(session: Session, listed: ConversationList) -> Document:
         "other_order": listed.other_order,
         "exact_bounds": conversation_filters.exact_bounds(listed.query),
         "unassigned": conversation_filters.UNASSIGNED,
-        "conversations": listed.page.conversations,
+        "conversations": extra + conversations,
+        "is_extra": bool(extra),
         "author": partial(previews.author, session),
         "is_unanswered": previews.is_unanswered,
         "needs_answer": previews.needs_answer,
@@ -255,12 +248,12 @@ def _known_tags(conversations: list[Document]) -> list[str]:
     return sorted(tags)[:_MAX_TAGS]
 
 
-def titles_beside(session: Session, listed: ConversationList) -> dict[str, str]:
-    """Return the titles of the agents in a list beside a transcript, or an empty dictionary if there is only one agent.
+def titles_beside(session: Session, listed: ConversationList, selected: Document | None) -> dict[str, str]:
+    """Return the titles of the agents in a list beside an open conversation, or an empty dictionary for one agent.
 
     This costs at most one request.
     """
-    agent_ids = sorted({record["agentId"] for record in listed.page.conversations})
+    agent_ids = sorted({record["agentId"] for record in [*listed.page.conversations, *filter(None, [selected])]})
     if len(agent_ids) < 2:
         return {}
     return listed.agents.titles if listed.agents else overview.titles_of(session.workspace_id, agent_ids)

@@ -77,7 +77,7 @@ def _page(
 ) -> Response:
     """Return the page, with a form's error and its submitted values."""
     values = _with_changing(session, read_transcript(session, agent_id, convo_id))
-    listed = conversation_list.read_beside(session)
+    listed = conversation_list.read(session)
     done = None if error else submitted.get("action") or current_request.query_value("done")
     return guard.page(
         session,
@@ -94,13 +94,12 @@ def _page(
         variables=variables_of(values["meta"]),
         others=_others(values["meta"]),
         erasure=erasures.address_of(session, same_person.visitor_of(values["meta"])),
-        next_waiting=_next_waiting(listed.waiting, (agent_id, convo_id)),
-        titles=conversation_list.titles_beside(session, listed),
+        next_waiting=inbox.next_waiting(session, listed.waiting, (agent_id, convo_id)),
+        titles=conversation_list.titles_beside(session, listed, values["meta"]),
         organisations=organisation_list.names_by_agent(session).get(agent_id),
         is_beside=True,
-        is_search_left_out=conversation_list.leaves_search_out(listed.query),
         chosen=set(),
-        **conversation_list.row_values(session, listed),
+        **conversation_list.row_values(session, listed, values["meta"]),
         **visitor_context.read(session, values["meta"], values["created"]),
         **values,
     )
@@ -130,17 +129,6 @@ def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, Conv
 def metadata_of(row: ConversationRow) -> Document:
     """Return a conversation's metadata as the API shows it."""
     return render_v3(row, conversations.read_metadata(row))
-
-
-def _next_waiting(waiting: list[Document], here: tuple[str, str]) -> Document | None:
-    """Return the conversation after this one in the list of waiting conversations, which ends at its beginning.
-
-    `here` contains the agent id and the conversation id. Return None if no other conversation waits.
-    """
-    keys = [(record["agentId"], record["ID"]) for record in waiting]
-    start = keys.index(here) + 1 if here in keys else 0
-    order = [*range(start, len(keys)), *range(start)]
-    return next((waiting[place] for place in order if keys[place] != here), None)
 
 
 def variables_of(metadata: Document) -> list[tuple[str, str]]:

@@ -32,6 +32,7 @@ ANY = Filters(None, None, {}, None, None, 0, "")
 class Inbox(NamedTuple):
     """The waiting conversations and the person's own, the longest wait first, and the number of each.
 
+    `all_waiting` contains also the waiting conversations that do not satisfy the conditions.
     A count is a text: above 99 it is `99+`. If only a part of the inbox was counted (`has_more`), `+` follows the
     number.
     """
@@ -39,6 +40,7 @@ class Inbox(NamedTuple):
     conversations: dict[str, list[Document]]
     counts: dict[str, str]
     has_more: bool
+    all_waiting: list[Document]
 
 
 def read(session: Session, conditions: Filters = ANY, agent_id: str | None = None) -> Inbox:
@@ -49,18 +51,31 @@ def read(session: Session, conditions: Filters = ANY, agent_id: str | None = Non
     This costs one request per 100 inbox entries, up to 1,000 entries.
     """
     conversations: dict[str, list[Document]] = {"waiting": [], "mine": []}
-    counts, has_more = dict.fromkeys(conversations, 0), False
+    counts, has_more, all_waiting = dict.fromkeys(conversations, 0), False, list[Document]()
     for rows, has_more in _portions(session, [_PORTION] * _MAX_REQUESTS):  # noqa: B007
         for row in rows:
             record = record_of(row)
-            for tab in _tabs(session, record):
+            tabs = _tabs(session, record)
+            all_waiting += [record] if "waiting" in tabs else []
+            for tab in tabs:
                 counts[tab] += 1
                 if agent_id in (None, record["agentId"]) and conditions.match(row, record):
                     conversations[tab].append(record)
     conversations["mine"].sort(key=lambda record: (record.get("state") != WAITING, not previews.needs_answer(record)))
     texts = {tab: count_text(count, has_more) for tab, count in counts.items()}
     waiting_count.keep(session, texts["waiting"])
-    return Inbox(conversations, texts, has_more)
+    return Inbox(conversations, texts, has_more, all_waiting)
+
+
+def next_waiting(session: Session, waiting: list[Document], here: tuple[str, str] | None = None) -> Document | None:
+    """Return the conversation after `here`, which is an agent id and a conversation id, or else the longest wait.
+
+    Colleagues' conversations are omitted. The list ends at its beginning. Return None if no other conversation waits.
+    """
+    own = [record for record in waiting if record.get("chatAssignedTo") in (None, "", session.client_id)]
+    keys = [(record["agentId"], record["ID"]) for record in own]
+    start = keys.index(here) + 1 if here in keys else 0
+    return next((record for record in own[start:] + own[:start] if (record["agentId"], record["ID"]) != here), None)
 
 
 class Waiting(NamedTuple):

@@ -4,6 +4,8 @@ from typing import Any
 
 from chalice.app import Response
 
+from chalicelib import errors, ids, storage
+from chalicelib.conversations import store
 from chalicelib.extensions.console import colleagues, conversation_list, guard, inbox, pages
 from chalicelib.extensions.console.conversation_list import ConversationList
 from chalicelib.extensions.console.guard import signed_in
@@ -31,14 +33,26 @@ def read_inbox(session: Session) -> Response:
 
 def _list_values(session: Session, listed: ConversationList) -> Document:
     """Return the template variables for a list. A list beside a transcript names the agents if there are several."""
-    is_beside = bool(current_request.query_value("beside"))
+    agent_id, is_beside, convo_id = (current_request.query_value("beside") or "").partition("/")
+    selected = _selected(session, agent_id, convo_id) if is_beside else None
     if is_beside:
-        titles = conversation_list.titles_beside(session, listed)
+        titles = conversation_list.titles_beside(session, listed, selected)
     else:
         listed, (titles, _) = conversation_list.with_all_counted(session, listed)
-    people = colleagues.list_assignees(session, listed.page.conversations)
-    values = {"titles": titles, "is_beside": is_beside, "colleagues": people}
-    return {**values, "chosen": set(), **conversation_list.row_values(session, listed)}
+    people = colleagues.list_assignees(session, [*listed.page.conversations, *filter(None, [selected])])
+    following = inbox.next_waiting(session, listed.waiting, (agent_id, convo_id))
+    values = {"titles": titles, "is_beside": bool(is_beside), "colleagues": people, "next_waiting": following}
+    return {**values, "chosen": set(), **conversation_list.row_values(session, listed, selected)}
+
+
+def _selected(session: Session, agent_id: str, convo_id: str) -> Document | None:
+    """Return the open conversation, or None if it does not exist. This costs one request. Raise NotFound, Invalid."""
+    guard.require_agent(session, agent_id)
+    if not ids.IDENTIFIER.fullmatch(convo_id) or not ids.IDENTIFIER.fullmatch(agent_id):
+        raise errors.Invalid.member("beside", "must be an agent id, a slash and a conversation id")
+    (row,) = storage.find_many([store.key(session.workspace_id, agent_id, convo_id)])
+    existing = store.unless_expired(row)
+    return inbox.record_of(existing) if existing else None
 
 
 def _unchanged() -> Response:

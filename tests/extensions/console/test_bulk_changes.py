@@ -140,6 +140,6 @@ def test_only_the_list_has_boxes(signed_in: Browser, page: Answer) -> None:
     box = 'type="checkbox" name="pick.'
     assert page.text.count(box) == 2 and "pick." not in signed_in.open("/convos/sales/Ann").text
     assert signed_in.open("/inbox?tab=waiting").text.count(box) == 2
-    assert "pick." not in signed_in.open("/inbox?tab=waiting&beside=true").text
+    assert "pick." not in signed_in.open("/inbox?tab=waiting&beside=sales/Ann").text
     for query in ("done=unknown&changed=2", "done=end&changed=x", "done=end&changed=-1", "done=end&changed=²"):
         assert 'class="card done"' not in signed_in.open(f"/convos?{query}").text

@@ -33,6 +33,8 @@ const show = (page) => {
   count.hidden = newer.hidden;
   document.title = count.hidden ? title : `(${count.textContent}) ${title}`;
   version = newList?.dataset.version ?? count.textContent;
+  const next = page.querySelector(".next");
+  if (next) document.querySelector(".next")?.replaceWith(next);
   if (newList) replace(newList);
   for (const field of document.querySelectorAll("[name=form]")) field.value = newer.dataset.form;
   return "";
@@ -42,10 +44,8 @@ const show = (page) => {
 const replace = (newList) => {
   const key = (element) => element?.getAttribute("href") ?? element?.name;
   const focused = key(list.querySelector(":focus")), checked = [...list.querySelectorAll(":checked")].map(key);
-  const top = list.parentElement.scrollTop, isWaiting = address.searchParams.get("tab") === "waiting";
+  const top = list.parentElement.scrollTop;
   list.replaceChildren(...newList.childNodes);
-  const next = document.querySelector(".next");
-  if (next && isWaiting) next.hidden = [...list.querySelectorAll("a")].every(({ href }) => href !== next.href);
   for (const element of list.querySelectorAll(".inbox a, .inbox input")) {
     if (element.pathname === location.pathname) element.ariaCurrent = "true";
     element.checked = checked.includes(key(element));
@@ -70,5 +70,6 @@ const run = async () => {
   }
 };
 document.addEventListener("visibilitychange", resume);
+isLive?.addEventListener("content", resume); // after a reply, too
 addEventListener("online", resume);
 run();

@@ -18,7 +18,7 @@ const end = () => {
 const shortcuts = {
   j: () => move(1),
   k: () => move(-1),
-  n: () => document.querySelector(".next:not([hidden]), .inbox a")?.click(),
+  n: () => document.querySelector("a.next")?.click(),
   e: end,
   "/": () => (search ?? document.querySelector("#text")).focus(),
   "?": () => help.showModal(),

@@ -197,7 +197,16 @@ def test_the_next_conversation_is_offered_as_long_as_it_waits(person: Person, ru
     name = person.find(".next").text
     following = person.find(".next").get_attribute("href").partition("/support/")[2].partition("?")[0]
     ask(run, "PATCH", f"/v3/agents/support/convos/{following}", {"conversation": {"state": "human-chatting"}})
-    person.wait_until(lambda: not person.find(".next").is_displayed(), name)
+    person.wait_until(lambda: person.read(".next") != name, name)
+
+
+def test_a_reply_updates_the_open_row_at_once_and_the_row_stays(person: Person, run: Run) -> None:
+    converse(run, "row", {"userName": "Nora Row", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    person.open("/convos/support/row")
+    person.reply("Good morning")
+    row = ".inbox [aria-current]"
+    person.wait_until(lambda: "Good morning" in (person.read(row) or ""), seconds=1.5)  # the list asks every 5 seconds
+    assert "Person" in person.read(row) and person.read(".inbox a", "ariaCurrent") == "true"
 
 
 @pytest.mark.parametrize(("path", "most"), SILENT_HOUR.items())
