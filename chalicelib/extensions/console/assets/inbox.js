@@ -33,8 +33,8 @@ const show = (page) => {
   count.hidden = newer.hidden;
   document.title = count.hidden ? title : `(${count.textContent}) ${title}`;
   version = newList?.dataset.version ?? count.textContent;
-  const next = page.querySelector(".next");
-  if (next) document.querySelector(".next")?.replaceWith(next);
+  const next = page.querySelector(".next"), link = document.querySelector(".next");
+  if (next && next.href !== link?.href) link?.replaceWith(next);
   if (newList) replace(newList);
   for (const field of document.querySelectorAll("[name=form]")) field.value = newer.dataset.form;
   return "";

@@ -1,5 +1,5 @@
 // Shortcuts for conversations.
-const help = document.querySelector("#keys"), search = document.querySelector("#q");
+const help = document.querySelector("#keys"), search = document.querySelector("[type=search]");
 
 // Begins at the open conversation.
 const move = (step) => {
@@ -20,11 +20,12 @@ const shortcuts = {
   k: () => move(-1),
   n: () => document.querySelector("a.next")?.click(),
   e: end,
-  "/": () => (search ?? document.querySelector("#text")).focus(),
+  s: () => search?.focus(),
+  "/": () => (document.querySelector("#text") ?? search)?.focus(),
   "?": () => help.showModal(),
 };
 document.onkeydown = (event) => {
-  const isField = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
+  const isField = event.target.closest("input:not([type=checkbox]), textarea, select, dialog, p[autofocus]");
   if (event.key === "Escape" && isField?.matches("textarea")) isField.blur();
   if (isField || event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(shortcuts, event.key)) return;
   event.preventDefault();
@@ -32,3 +33,4 @@ document.onkeydown = (event) => {
 };
 for (const button of document.querySelectorAll(".open-keys"))
   Object.assign(button, { hidden: false, onclick: shortcuts["?"] });
+document.querySelector(".inbox [aria-current]")?.scrollIntoView({ block: "nearest" });

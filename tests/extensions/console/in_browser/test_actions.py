@@ -64,9 +64,9 @@ def test_a_person_filters_reads_and_acts(person: Person, run: Run) -> None:
     person.wait_until(lambda: "Eve Kok" not in person.text())
     person.leave(person.find(".inbox a"))
     person.sees("This is Ann Jansen")
-    replies = person.text().count("I am looking at it")
+    replies = person.read(".turns").count("I am looking at it")
     person.reply("I am looking at it")
-    assert person.text().count("I am looking at it") == replies + 1
+    assert person.read(".turns").count("I am looking at it") == replies + 1
     person.find("[data-part=tags] summary").click()
     person.fill("tags", "refund, urgent")
     person.press("Save")
@@ -107,10 +107,36 @@ def test_no_action_loses_a_typed_text(person: Person, run: Run) -> None:
     person.press("Add note")
     person.sees("The note has been added.")
     assert [person.read(field, "value") for field in ("#text", "#note")] == ["Half a reply", ""]
+    person.find("label[for=as-reply]").click()
     person.find("[name=action][value=reply]").click()
     person.wait_until(lambda: person.read("#text", "value") == "" and "Half a reply" in person.read(".turns"))
     found = ask(run, "GET", "/v3/agents/support/convos/ann")["data"]
     assert (found["tags"], found["chatAssignedTo"]) == (["vip"], "cas") and "Half a note" in found["notes"]
+
+
+def test_the_focus_stays_where_a_person_was(person: Person) -> None:
+    """Letters that follow an action are not shortcuts by surprise."""
+    person.open("/convos/support/ann")
+    page = person.find("html")
+    person.find("[data-part=tags] summary").click()
+    person.fill("tags", "vip")
+    person.find("#tags").send_keys(Keys.ENTER)
+    person.sees("The tags have been saved.")
+    person.driver.switch_to.active_element.send_keys("ejn")
+    assert person.driver.switch_to.active_element.text == "The tags have been saved." and not person.read(
+        "dialog", "open"
+    )
+    person.find("label[for=as-note]").click()
+    person.fill("note", "Call her")
+    person.press("Add note")
+    person.sees("The note has been added.")
+    person.driver.switch_to.active_element.send_keys("en")
+    assert page != person.find("html") and person.read("#note", "value") == "en"
+    person.find("#note").clear()
+    person.find(".head .menu summary").click()
+    person.press("End conversation")
+    person.sees("The conversation has ended.")
+    assert person.driver.switch_to.active_element.get_attribute("class") == "next"
 
 
 def test_a_person_inserts_a_saved_reply(person: Person, run: Run) -> None:

@@ -117,6 +117,9 @@ def test_keys_move_through_the_list_and_do_nothing_in_a_field(person: Person, ru
     assert person.find("#q").get_attribute("value") == "jk?" and not person.find("dialog").is_displayed()
     person.find("#q").clear()
     person.open("/convos/support/next")
+    person.find("body").send_keys("s")
+    assert person.driver.switch_to.active_element.get_attribute("id") == "find"
+    person.open("/convos/support/next")
     person.find("body").send_keys("e")
     assert person.driver.switch_to.active_element.get_attribute("value") == "end"
     person.leave(person.driver.switch_to.active_element)
