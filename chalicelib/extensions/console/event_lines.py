@@ -23,7 +23,7 @@ class Transfer(NamedTuple):
     """A change of a conversation's state or assignee: its Unix milliseconds, the new state, and the assignee.
 
     The author's credential has a `kind` and a name (`storage.split_author`). These are empty without an author. `old`
-    is the state before, or None for the first stored transfer.
+    is the state before, or None for the first stored transfer, and `old_to` the assignee before.
     """
 
     at: int
@@ -32,6 +32,7 @@ class Transfer(NamedTuple):
     kind: str
     name: str
     old: str | None
+    old_to: str | None
 
 
 class EventLine(NamedTuple):
@@ -56,8 +57,8 @@ class EventLine(NamedTuple):
 def transfers_of(row: ConversationRow) -> list[Transfer]:
     """Return a conversation's last 20 transfers, oldest first."""
     stored = store.read_transfers(row)
-    olds = [None, *(state for _, state, *_ in stored)]
-    return [Transfer._make([*values, old]) for values, old in zip(stored, olds, strict=False)]
+    olds = [(None, None), *((state, to) for _, state, to, *_ in stored)]
+    return [Transfer._make([*values, *old]) for values, old in zip(stored, olds, strict=False)]
 
 
 def before_newest(row: ConversationRow) -> Transfer | None:
@@ -135,14 +136,18 @@ def _text(transfer: Transfer, t: "Texts", names: Mapping[str, str]) -> str:
     """Return a transfer's text in the person's language, or an empty string for the state of a new conversation."""
     old, new, to, by = transfer.old, transfer.new, transfer.to, _author(transfer, names)
     assignee = names.get(to or "", "")
+    if new == store.WITH_PERSON != old and to == transfer.old_to and by:  # a colleague answers for the assignee
+        return t("event.took", name=by)
     if new == old or (new == store.WITH_PERSON and assignee and by and by != assignee):
         if to and by != assignee:
             return _by(t("event.assigned", name=assignee or t("event.person")), by, t)
         return t("event.took", name=assignee) if to else _by(t("event.unassigned"), by, t)
     if new == store.WITH_PERSON:
         return t("event.took", name=assignee or by) if assignee or by else t("event.person_took")
+    if old == _ENDED and (new == _AI or (new == store.HANDOFF and by)):
+        return _by(t("event.reopened"), by, t)
     if new == _AI:
-        return "" if old is None else _by(t("event.reopened" if old == _ENDED else "event.back"), by, t)
+        return "" if old is None else _by(t("event.back"), by, t)
     text = truncate(t.named("state", new or ""), _MAX_NAME)
     return _by(text, _end_author(transfer, names, t), t) if new == _ENDED else text
 

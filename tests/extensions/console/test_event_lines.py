@@ -76,6 +76,22 @@ def test_a_transcript_names_who_assigned_and_who_was_assigned(
     assert lines(signed_in.open(CONVO).text)[-1] == "Sam &lt;b&gt; took over"
 
 
+def test_an_answer_for_a_colleague_is_a_takeover_and_an_undone_end_a_reopening(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    workspace_api.post("/v2/clients/sam", {"name": "Sam", "orgId": "acme", "email": "sam@acme.test"})
+    converse(workspace_api, "requested_chat")
+    for fields, line in (
+        ({"to": "sam"}, "Assigned to Sam by Bo de Vries"),
+        ({"action": "end"}, "Ended by Bo de Vries"),
+        ({"undo": "requested_chat/sam"}, "Reopened by Bo de Vries"),
+        ({"action": "reply", "text": "Hello"}, "Bo de Vries took over"),
+    ):
+        pass_time(60)
+        page = signed_in.submit(signed_in.open(CONVO), CONVO, fields)
+        assert [one for one in lines(page.text) if one != "Hello"][-1] == line
+
+
 def test_a_row_of_an_earlier_version_shows_its_request_and_its_end(signed_in: Browser, workspace_api: Api) -> None:
     converse(workspace_api, "requested_chat")
     workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": {"state": "ended_chat"}})
