@@ -38,6 +38,7 @@ _OPERATOR_PAGES = {
 # The key of each kind's heading.
 _HEADINGS = {
     "waiting": "waiting",
+    "mine": "tab.mine",
     "agent": "page/agents",
     "person": "clients",
     "organisation": "organisations",
@@ -63,11 +64,12 @@ class Place(NamedTuple):
 
 @signed_in("/jump")
 def read_jump(session: Session) -> Response:
-    """List the pages, agents, people, organisations and webhooks that match the search and that the person may see.
+    """List the pages, visitors, agents, people, organisations and webhooks that match and that the person may see.
 
-    The best matches and their kinds come first. Links also search the conversations and leads. Without a search, list
-    up to five conversations that wait for a person, the longest wait first, eight agents and organisations, and the
-    pages. An empty search, which the Enter key sends, opens the first of these.
+    The visitors are those who wait, and those of the person's own conversations. The best matches and their kinds come
+    first. Links also search the conversations and leads. Without a search, list up to five conversations that wait for
+    a person, the longest wait first, eight agents and organisations, and the pages. An empty search, which the Enter
+    key sends, opens the first of these.
     """
     query = current_request.query_value("q")
     text = (query or "").strip()[:MAX_TEXT]
@@ -130,14 +132,14 @@ def _first_places(session: Session) -> Iterator[Place]:
     yield from _pages(session)
 
 
-def _conversation(record: Document, titles: dict[str, str]) -> Place:
-    """Return the place of a conversation that waits. Its agent is named if the person sees several."""
+def _conversation(record: Document, titles: dict[str, str], kind: str = "waiting") -> Place:
+    """Return the place of a conversation in the inbox. Its agent is named if the person sees several."""
     agent_id, since = record["agentId"], record.get("waitingSince") or record.get("lastModified")
     return Place(
         display_name(record, "userName", "userEmail", "ID"),
         f"/convos/{quote(agent_id, safe='')}/{quote(record['ID'], safe='')}",
         "convos",
-        "waiting",
+        kind,
         note=display_name(record, "lastMessage", "title"),
         fact=str(titles.get(agent_id, agent_id)) if len(titles) > 1 else "",
         since=unix_seconds(since),
@@ -156,8 +158,8 @@ def _pages(session: Session) -> Iterator[Place]:
 
 def _records(session: Session, text: str) -> Iterator[Place]:
     """Yield at most eight places of each kind. At least these match: the API may also search other members."""
-    if "/agents" in session.pages:
-        yield from _first(text, _agents(session, text))
+    if {"/convos", "/agents"} & {*session.pages}:
+        yield from _of_agents(session, text)
     if "/settings" in session.pages:
         yield from _first(text, _people(session, text))
     if session.client_id is None:
@@ -167,16 +169,27 @@ def _records(session: Session, text: str) -> Iterator[Place]:
         yield from _first(text, (_webhook(record) for record in webhooks))
 
 
+def _of_agents(session: Session, text: str) -> Iterator[Place]:
+    """Yield the conversations of the inbox and the agents. This costs a request for each."""
+    agents = overview.visible_agents(session._replace(selected=None))
+    if "/convos" in session.pages:
+        tabs = inbox.read(session).conversations
+        others = [record for record in tabs["mine"] if record.get("state") != inbox.WAITING]
+        for kind, records in (("waiting", tabs["waiting"]), ("mine", others)):
+            yield from _first(text, (_conversation(record, agents.titles, kind) for record in records))
+    if "/agents" in session.pages:
+        yield from _first(text, _agents(session, text, agents))
+
+
 def _first(text: str, places: Iterable[Place]) -> list[Place]:
     return _best([*places], text)[:_MAX_RESULTS]
 
 
-def _agents(session: Session, text: str) -> Iterator[Place]:
-    if session.client_id is None:
+def _agents(session: Session, text: str, agents: overview.VisibleAgents) -> Iterator[Place]:
+    titles = agents.titles
+    if agents.has_more and session.client_id is None:
         matching = calls.get("/v3/agents/search", {"search": text, "limit": _PAGE_SIZE})["agents"]
         titles = {agent["ID"]: agent_title(agent) for agent in matching}
-    else:
-        titles = overview.visible_agents(session).titles
     for agent_id, title in titles.items():
         yield _agent(agent_id, title)
 

@@ -38,15 +38,15 @@ def test_without_a_text_the_search_lists_the_pages_that_the_person_may_open(worl
 def test_an_operator_finds_each_kind_of_record(world: World) -> None:
     operator = world.browser("")
     webhook = f"/settings/webhooks/{world.ids['webhook_id']}"
-    records = ["/agents/support", "/settings/orgs/acme/clients/kim", webhook]
-    assert places(operator, f"?q={CANARY.upper()}")[:3] == records
+    records = ["/convos/support/ann", "/agents/support", "/settings/orgs/acme/clients/kim", webhook]
+    assert places(operator, f"?q={CANARY.upper()}")[:4] == records
     assert places(operator, "?q=acme")[0] == "/settings/orgs/acme"
     assert re.search(r"<mark>Acme</mark>.*?<small>1 agent</small>", operator.open("/jump?q=acme").text)
 
 
 def test_an_administrator_finds_only_the_records_of_the_organisation(world: World) -> None:
-    assert places(world.browser("ada@acme.test"), "?q=canary")[:2] == [
-        "/agents/support", "/settings/orgs/acme/clients/kim",
+    assert places(world.browser("ada@acme.test"), "?q=canary")[:3] == [
+        "/convos/support/ann", "/agents/support", "/settings/orgs/acme/clients/kim",
     ]  # fmt: skip
     for email in ("mal", "eve", "lone", "lost", "shut"):
         text = world.browser(f"{email}@acme.test").open("/jump?q=canary").text
@@ -79,6 +79,7 @@ def test_without_a_text_the_search_begins_with_who_waits_longest(
         "/overview",
     ]
     assert "/convos/support/Ann" not in places(browser, "?q=overview")
+    assert places(browser, "?q=E")[:2] == ["/convos/support/Eve", "/convos/support/Ben"]
     page = browser.open("/jump").text
     rows = re.findall(r"<li><a[^>]*>(.*?)</a></li>", page.partition("places-search")[2])
     assert ["<span>Hello</span>" in rows[0], "<time" in rows[0], "<kbd" in rows[0], "<kbd" in rows[1]] == [
@@ -104,6 +105,41 @@ def test_the_search_begins_with_what_the_person_may_do_at_once(world: World) -> 
 def test_the_pages_of_operators_have_different_icons(world: World) -> None:
     icons = re.findall(r"icons[.]\w+[.]svg#(\w+)", world.browser("").open("/jump").text.partition('id="kind-page"')[2])
     assert len({*icons}) > 10 and icons.count("settings") == 2
+
+
+def test_a_search_finds_visitors_who_wait_and_those_of_the_own_conversations(
+    browser: Browser, workspace_api: Api
+) -> None:
+    for name, state in (("Ann Bos", "requested_chat"), ("Ben Bos", "human-chatting"), ("Cy Bos", "ai-chatting")):
+        metadata = {"userName": name, "state": state, "chatAssignedTo": "bo"}
+        body = state_body("Hello") | {"metadata": metadata}
+        workspace_api.post(f"/agents/support/interact/{name[:2]}/state", body)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    assert places(browser, "?q=bos")[:3] == ["/convos/support/An", "/convos/support/Be", "/convos?tab=all&amp;q=bos"]
+    assert re.findall("<h2[^>]*>([^<]*)", browser.open("/jump?q=bos").text) == ["Waiting for a person", "Mine"]
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/leads"]})
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    assert places(browser, "?q=bos") == ["/leads?q=bos"]
+
+
+def test_the_first_of_any_results_has_the_focus(world: World) -> None:
+    def focus(browser: Browser, query: str) -> list[str]:
+        return re.findall("<(?:a|input)(?=[^>]* autofocus)[^>]*>", browser.open(f"/jump{query}").text)
+
+    operator, shut = world.browser(""), world.browser("shut@acme.test")
+    assert [len(focus(one, query)) for one in (operator, shut) for query in ("", "?q=acme", "?q=xyzzy")] == [1] * 6
+    assert "/settings/orgs/acme" in focus(operator, "?q=acme")[0]
+    assert "/convos?tab=all&amp;q=xyzzy" in focus(operator, "?q=xyzzy")[0]
+    assert 'id="place"' in focus(operator, "")[0] and 'id="place"' in focus(shut, "?q=xyzzy")[0]
+    assert "<strong>All conversations with “xyzzy”</strong>" in operator.open("/jump?q=xyzzy").text
+
+
+def test_the_field_names_what_the_person_can_find(world: World) -> None:
+    hints = [
+        re.findall('id="place"[^>]*placeholder="([^"]*)"', world.browser(email).open("/jump").text)
+        for email in ("", "pat@acme.test", "shut@acme.test")
+    ]
+    assert hints == [["Page, agent, waiting visitor, person"], ["Page, agent, waiting visitor"], ["Page"]]
 
 
 def test_results_of_a_kind_are_together_and_the_best_kind_is_first(world: World) -> None:
