@@ -46,6 +46,8 @@ def read_analytics(session: Session) -> Response:
 def download(session: Session) -> Response:
     """Return the report as a file with a row for each interval and dimension value."""
     query = _report_query(session)
+    if query.interval != (current_request.query_value("interval") or query.interval):
+        raise periods.InvalidPeriod("interval")
     agent_ids = _agents(overview.visible_agents(session).titles, current_request.query_value("agent"))
     recent = _read_recent(session, agent_ids, query)
     report = _REPORTS.build_report(breakdown.read_hours(session, recent, agent_ids, query), query)
@@ -80,6 +82,7 @@ def _choices(session: Session, agents: overview.VisibleAgents, query: dict[str, 
         "sorts": {sort: query_string({**query, "sort": sort}) for sort in ("", breakdown.CHANGE)},
         "choices": {
             "days": periods.LAST_DAYS,
+            "months": periods.MONTHS,
             "interval": _REPORTS.INTERVALS,
             "by": breakdown.choices(session),
             "tz": periods.ZONES,
@@ -112,7 +115,7 @@ def _report(session: Session, titles: dict[str, str], selected: dict[str, str]) 
     # By default, the chart shows the breakdown's figure, because some breakdowns have no conversations.
     chart = selected["chart"] or (groups["name"] if groups else figures.NAMES[0])
     return {
-        **_dates(selected, period, t),
+        **_dates(selected, query, t),
         **values,
         "problem": None,
         "report": report,
@@ -123,22 +126,30 @@ def _report(session: Session, titles: dict[str, str], selected: dict[str, str]) 
         "is_empty": not any(report["totals"].get(name) for name in figures.NAMES),
         "breakdown": groups,
         "links": count_links.of_totals(session, period, agent_id),
-        "heat": figures.heat_map(hourly_counts, period),
+        "heat": figures.heat_map(hourly_counts, period, figures.hourly_count(chart)),
+        "heat_name": figures.hourly_count(chart),
         "period": period,
         "counted_until": recent.counted_until,
         "is_exact": not query.warnings(),
     }
 
 
-def _dates(selected: dict[str, str], period: Any, t: Any) -> Document:
-    """Return the selection with the period's dates if a person has selected dates, and the labels of both days."""
-    edges = period.start, period.end - 2 * _REPORTS.SECONDS  # timestamps within the first and last day
-    dates = (periods.local_time(edge, period.zone).date().isoformat() for edge in edges)
-    custom = dict(zip(("from", "to"), dates, strict=True)) if selected["days"] == periods.CUSTOM else {}
-    return {
-        "query": {**selected, **custom},
-        "range": periods.with_labels([{"from": edge} for edge in edges], "day", period.zone, t),
+def _dates(selected: dict[str, str], query: Any, t: Any) -> Document:
+    """Return the selection with the query's dates and interval, and the labels of both periods' first and last days."""
+    ranges = {
+        name: periods.with_labels([{"from": edge} for edge in _edges(period)], "day", period.zone, t)
+        for name, period in (("range", query.period), ("range_before", query.before))
     }
+    dates = (periods.local_time(edge, query.period.zone).date().isoformat() for edge in _edges(query.period))
+    custom = dict(zip(("from", "to"), dates, strict=True)) if selected["days"] == periods.CUSTOM else {}
+    interval = query.interval if selected["interval"] else ""
+    is_longer = interval != selected["interval"]
+    return {"query": {**selected, **custom, "interval": interval}, **ranges, "is_longer_interval": is_longer}
+
+
+def _edges(period: Any) -> tuple[int, int]:
+    """Return timestamps within a period's first and last day."""
+    return period.start, period.end - 2 * _REPORTS.SECONDS
 
 
 def _read_recent(session: Session, agent_ids: list[str], query: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Figures that are computed from the stored counts: a heat map by weekday and hour, and rates."""
+"""Figures that are computed from the stored counts: heat maps by weekday and hour, and rates."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,19 +24,25 @@ RATES = {"handoffRate": "handoffs", "leadRate": "leads", "unassistedRate": "unas
 
 
 class Cell(NamedTuple):
-    """A weekday's hour: its number of conversations, and its shade from 0 (no conversations) to 4 (the most)."""
+    """A weekday's hour: its count, and its shade from 0 (none) to 4 (the most)."""
 
-    conversations: int
+    number: int
     level: int
 
 
-def heat_map(hourly_counts: Iterable[Any], period: Any) -> list[list[Cell]]:
-    """Return the number of conversations that began in each hour of the week, in the period's time zone.
+def hourly_count(name: str) -> str:
+    """Return a figure's count that is stored by hour: itself, or what a rate compares, otherwise the conversations."""
+    count = RATES.get(name, name)
+    return count if count in _REPORTS.NAMES else "conversations"
+
+
+def heat_map(hourly_counts: Iterable[Any], period: Any, name: str) -> list[list[Cell]]:
+    """Return a count of each hour of the week, in the period's time zone.
 
     The list contains the weekdays from Monday, each with 24 cells. If the zone's UTC offset is not a whole number of
     hours, a UTC hour counts for the local hour in which it starts.
     """
-    index = _REPORTS.NAMES.index("conversations")
+    index = _REPORTS.NAMES.index(name)
     sums = [[0] * 24 for _ in range(7)]
     for hour in hourly_counts:
         if hour.start >= period.start:

@@ -35,6 +35,9 @@ ZONES = (
 _DEFAULT_DAYS = 30
 _YEAR = timedelta(days=365)
 _MONTH = timedelta(days=31)  # after the first day of a month, this is in the next month
+THIS_MONTH, LAST_MONTH = "this_month", "last_month"
+MONTHS = (THIS_MONTH, LAST_MONTH)
+"""The values of `days` that select a calendar month in the time zone. This month ends today."""
 CUSTOM = "custom"
 """The value of `days` with which the dates `from` and `to` select the period. Without `days`, they also do."""
 
@@ -50,7 +53,8 @@ class InvalidPeriod(errors.Invalid):
 def from_request(zone_name: str, groupings: Sequence[str]) -> Any:
     """Return the request's report query. `zone_name` is its time zone by default. Raise InvalidPeriod.
 
-    `groupings` are the values that the parameter `by` may have.
+    `groupings` are the values that the parameter `by` may have. If the period has more than 400 intervals, the query
+    has longer ones.
     """
     try:
         zone = _REPORTS.zone_from_request(zone_name)
@@ -60,9 +64,9 @@ def from_request(zone_name: str, groupings: Sequence[str]) -> Any:
     if interval not in _REPORTS.INTERVALS or by not in (None, *groupings):
         raise InvalidPeriod("interval")
     period = _period(zone)
-    if len([*period.intervals(interval)]) > MAX_INTERVALS:
-        raise InvalidPeriod("interval")
-    return _REPORTS.ReportQuery(period, period.before(), interval, by)
+    longer = _REPORTS.INTERVALS[_REPORTS.INTERVALS.index(interval) :]
+    possible = next(one for one in longer if len([*period.intervals(one)]) <= MAX_INTERVALS)
+    return _REPORTS.ReportQuery(period, _before(period), possible, by)
 
 
 def last_days(days: int, zone: tzinfo) -> Any:
@@ -111,16 +115,10 @@ def with_dates(query: dict[str, str]) -> dict[str, str]:
 def recent_periods() -> dict[str, dict[str, str]]:
     """Return the dates of this month, the last month and the last 30 and 90 UTC days, by the keys of their texts."""
     today = _today()
-    month = today.replace(day=1)
-    before = month - timedelta(days=1)
+    days = {f"last_{number}_days": (today - timedelta(days=number - 1), today) for number in (30, 90)}
     return {
         name: {"from": first.isoformat(), "to": last.isoformat()}
-        for name, first, last in (
-            ("this_month", month, today),
-            ("last_month", before.replace(day=1), before),
-            ("last_30_days", today - timedelta(days=29), today),
-            ("last_90_days", today - timedelta(days=89), today),
-        )
+        for name, (first, last) in (_months(today) | days).items()
     }
 
 
@@ -179,14 +177,36 @@ def local_time(seconds: int, zone: tzinfo) -> datetime:
 
 
 def _period(zone: tzinfo) -> Any:
-    first, last = (_date("from"), _date("to")) if has_dates() else (None, None)
-    last = last or local_time(clock.seconds(), zone).date()
-    days = _DEFAULT_DAYS if has_dates() else days_from_request()
-    first = first or last - timedelta(days=days - 1)
+    today = local_time(clock.seconds(), zone).date()
+    first, last = _months(today).get(current_request.query_value("days") or "") or _selected_days(today)
     if not timedelta() <= last - first < timedelta(days=_REPORTS.MAX_DAYS):
         raise InvalidPeriod("from")
     start, end = _midnight(first, zone), _midnight(last + timedelta(days=1), zone)
     return _REPORTS.ReportPeriod.covering(start, end, zone)
+
+
+def _selected_days(today: date) -> tuple[date, date]:
+    first, last = (_date("from"), _date("to")) if has_dates() else (None, None)
+    days = _DEFAULT_DAYS if has_dates() else days_from_request()
+    last = last or today
+    return first or last - timedelta(days=days - 1), last
+
+
+def _months(today: date) -> dict[str, tuple[date, date]]:
+    """Return the first and last days of this month, which ends today, and of the last month."""
+    month = today.replace(day=1)
+    before = month - timedelta(days=1)
+    return {THIS_MONTH: (month, today), LAST_MONTH: (before.replace(day=1), before)}
+
+
+def _before(period: Any) -> Any:
+    """Return the previous period: for this month, the same days of the month before."""
+    if current_request.query_value("days") != THIS_MONTH:
+        return period.before()
+    first, following = (_REPORTS.day_of(edge, period.zone) for edge in (period.start, period.end))
+    start = (first - timedelta(days=1)).replace(day=1)
+    end = min(start + (following - first), first)
+    return _REPORTS.ReportPeriod.covering(_midnight(start, period.zone), _midnight(end, period.zone), period.zone)
 
 
 def _date(name: str) -> date | None:

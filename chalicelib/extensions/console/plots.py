@@ -82,11 +82,14 @@ def plot(name: str, series: Sequence[Document], earlier: Sequence[Document], cha
 
 
 def trends(names: Sequence[str], series: Sequence[Document], finished: int) -> dict[str, Trend]:
-    """Return the small line of each name for the finished intervals. It has no axis and no previous period.
+    """Return the small line of each name. It has no axis and no previous period.
 
-    A line has at most 45 points, which are the means of neighbouring intervals.
+    An unfinished interval's count is too low for the line, but its average is not. A line has at most 45
+    points, which are the means of neighbouring intervals.
     """
-    return {name: _trend([entry.get(name) for entry in series[: max(1, finished)]]) for name in names}
+    ended = series[: max(1, finished)]
+    of_name = {name: series if name.startswith("average") else ended for name in names}
+    return {name: _trend([entry.get(name) for entry in entries]) for name, entries in of_name.items()}
 
 
 def _trend(intervals: list[_Value]) -> Trend:

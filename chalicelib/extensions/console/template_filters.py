@@ -168,7 +168,7 @@ def change(now: float | None, before: float | None, name: str, t: _Texts) -> str
     if name.endswith("Rate"):
         return f"{arrow} {number(round(abs(now - before), 1), t)} {t('percentage_points')}"
     percent = round(abs(now - before) / before * 100) if before else None
-    return "" if percent is None else f"{arrow} {percent if percent < 1000 else '> 999'} %"
+    return "" if percent is None else f"{arrow} {percent} %" if percent < 1000 else f"{arrow} {t('more_than_tenfold')}"
 
 
 def link(value: Any) -> str:

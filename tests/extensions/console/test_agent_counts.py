@@ -39,8 +39,8 @@ def week(page: str) -> list[str]:
 
 def test_a_card_has_the_numbers_of_the_last_seven_days(counted: Browser) -> None:
     page = counted.open("/agents").text
-    conversations = "1,205 conversations : Support ▲ &gt; 999 % was 30"
-    handoffs = "241 handoffs (20.0 %) : Support ▲ &gt; 999 % was 6"
+    conversations = "1,205 conversations : Support ▲ more than tenfold was 30"
+    handoffs = "241 handoffs (20.0 %) : Support ▲ more than tenfold was 6"
     (card,) = week(page)
     assert f"the 7 days before {conversations} {handoffs} 0 leads : Support No change was 0" in card
     assert re.search(r"was 0 \d+ \w+ \d+ \w+$", card)  # the first and the last day of the line

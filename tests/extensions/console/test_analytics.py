@@ -1,6 +1,7 @@
 """Analytics in the console: the selection, the pages, and the downloadable file."""
 
 import csv
+import html
 import io
 import re
 from pathlib import Path
@@ -145,7 +146,6 @@ WRONG_QUERIES = [
     ("from=x&to=2026-01-01", "from"),
     ("from=2026-01-01&to=0001-01-01", "to"),
     ("days=8", "days"),
-    ("days=90&interval=hour", "interval"),
     ("by=secret", "interval"),
 ]
 
@@ -156,6 +156,17 @@ def test_the_error_is_at_the_field_with_the_wrong_value(signed_in: Browser) -> N
         assert page.status == 400, query
         assert f'id="wrong-{field}"' in page.text and f'aria-describedby="wrong-{field}"' in page.text, query
         assert signed_in.open(f"/analytics.csv?{query}").status == 400, query
+
+
+def test_a_period_with_too_many_hours_has_days(signed_in: Browser) -> None:
+    page = signed_in.open("/analytics?days=90&interval=hour")
+    assert (page.status, page.text.count("<tr><th>")) == (200, 90)
+    assert "The period has more than 400 hours, so the chart shows days." in page.text
+    assert '<option value="day" selected>' in page.text and "<strong>7</strong>" in page.text
+    (path,) = re.findall(r'href="[^"]*(/analytics\.csv[^"]*)"', page.text)
+    assert signed_in.open(html.unescape(path)).text.count("\n") == 91
+    assert signed_in.open("/analytics.csv?days=90&interval=hour").status == 400
+    assert "more than 400 hours" not in signed_in.open("/analytics?days=7&interval=hour").text
 
 
 def test_the_file_has_what_the_page_shows(signed_in: Browser) -> None:

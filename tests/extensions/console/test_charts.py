@@ -99,7 +99,7 @@ def test_a_change_is_green_only_if_it_is_an_improvement(
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     for path in ("/overview", "/analytics"):
         page = browser.open(path).text
-        assert re.findall(r'<span class="(change[^"]*)">▲ 200 %', page) == ["change better", "change"]
+        assert re.findall(r'<span class="(change[^"]*)">▲ 200 %', page) == ["change better", "change worse"]
 
 
 def test_a_breakdown_without_conversations_says_why_it_counts_visitors(
@@ -125,8 +125,8 @@ def test_an_average_says_what_it_counts(signed_in: Browser) -> None:
     for page in (overview, analytics):
         tile = re.search(r'title="([^"]*)"[^>]*>Time to first answer<(.*?)</li>', page)
         assert tile and tile[1].endswith("Requests that still wait do not count.")
-        assert "<small>answered requests only</small>" in tile[2]
-    assert "<small>ended conversations only</small>" in analytics
+        assert "<small>average of answered requests</small>" in tile[2]
+    assert "<small>average of ended conversations</small>" in analytics
     meanings = analytics.partition("What the figures count")[2].partition("</dl>")[0]
     figures = re.findall(r">([^<]*)</a></span><strong|>([^<]*)</a><strong", analytics)
     assert re.findall("<dt>([^<]*)</dt><dd>[^<]+", meanings) == ["".join(name) for name in figures]

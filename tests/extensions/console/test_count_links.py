@@ -252,5 +252,21 @@ def test_the_heat_map_is_in_the_time_zone_of_the_period(
         if level or number
     }
     assert counted == {f"{day} {hour}:00: 7": "4", f"Thu {9 + shift}:00: 2": "2"}
+    assert "<h2>Conversations by weekday and hour</h2>" in page
     assert rows.count("<td") == 7 * 24
     assert "style=" not in page
+
+
+@pytest.mark.parametrize(
+    ("chart", "title", "number"),
+    [("handoffs", "Handoffs", 3), ("handoffRate", "Handoffs", 3), ("averageSeconds", "Conversations", 7)],
+)
+def test_the_heat_map_has_the_count_of_the_chart(
+    chart: str, title: str, number: int, browser: Browser, workspace: NewWorkspace
+) -> None:
+    count(workspace.workspace_id, "support", "2026-02-04", 23, "website", conversations=7, handoffs=3)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    page = browser.open(f"/analytics?from=2026-02-02&to=2026-02-08&chart={chart}").text
+    heat = page.partition('class="card heat"')[2].partition("</table>")[0]
+    assert f"<h2>{title} by weekday and hour</h2>" in heat
+    assert re.findall(r'class="h4">(\d+)', heat) == [str(number)]

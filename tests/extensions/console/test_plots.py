@@ -50,6 +50,11 @@ def test_a_small_line_has_only_the_finished_intervals() -> None:
     assert trends["handoffRate"] == ("", 1)
 
 
+def test_a_small_line_has_the_average_of_the_unfinished_interval() -> None:
+    trends = plots.trends(("averageSeconds",), series("averageSeconds", 30, None, 60), 2)
+    assert trends["averageSeconds"] == ("M-1,50 0,50 2,0 3,0V120H-1Z", 2)
+
+
 def test_a_small_line_combines_many_intervals() -> None:
     path, last = plots.trends(("leads",), series("leads", *range(90)), 90)["leads"]
     assert (len(path.split()), last, path.split()[-2]) == (47, 44, "44,0")
