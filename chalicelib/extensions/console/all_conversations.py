@@ -41,7 +41,13 @@ class ConversationPage(NamedTuple):
     @property
     def searched_until(self) -> int | None:
         """The Unix time after which all conversations were examined, or None if all or only an id were."""
-        return ids.timestamp_of(self.following) // 1000 if self.following not in (None, _NEWEST) else None
+        return time_of(self.following)
+
+
+def time_of(cursor: str | None) -> int | None:
+    """Return the Unix time before which a list continues, or None if it begins with its newest conversation."""
+    is_time = ids.ULID.fullmatch(cursor or "") and cursor != _NEWEST
+    return ids.timestamp_of(str(cursor)) // 1000 if is_time else None
 
 
 class _ExaminedConversation(NamedTuple):

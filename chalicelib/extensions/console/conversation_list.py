@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from chalice.app import Response
 
+from chalicelib import ids
 from chalicelib.conversations.filters import Filters
 from chalicelib.extensions.console import (
     all_conversations,
@@ -33,8 +34,12 @@ STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 _NO_RESULT: dict[str, Any] = {"done": None, "changed": 0, "problem": None, "failures": {}, "chosen": set()}
 _MAX_TAGS = 50  # the maximum number of tags that the filter suggests
 MAX_PAGES = 10  # the maximum number of pages in a file
+_MAX_NEWER = 20  # the maximum number of earlier pages to which a page can lead back
 _MISSING = "missing"  # the query parameter that contains a requested tab that the person does not have
 _NEWEST_FIRST = "newest"  # the value of `sort` that lists the newest waiting conversation first
+
+
+_FIRST_PAGE = {"cursor": None, "newer": None}
 
 
 class ConversationList(NamedTuple):
@@ -64,7 +69,7 @@ class ConversationList(NamedTuple):
     def without(self) -> dict[str, str]:
         """The query string of the same list without each filter, by the filter's name."""
         names = [name for name in conversation_filters.NAMES if self.query[name]]
-        return {name: address_of({**self.query, name: None, "cursor": None}) for name in names}
+        return {name: address_of({**self.query, **_FIRST_PAGE, name: None}) for name in names}
 
     @property
     def other_order(self) -> str:
@@ -74,7 +79,16 @@ class ConversationList(NamedTuple):
     @property
     def following(self) -> str | None:
         """The next page's query string, or None at the end of the list."""
-        return query_string({**self.query, "cursor": self.page.following}) if self.page.following else None
+        if not self.page.following:
+            return None
+        newer = [*_newer_pages(self.query), *([self.query["cursor"]] if self.query["cursor"] else [])]
+        return query_string({**self.query, "cursor": self.page.following, "newer": ".".join(newer[-_MAX_NEWER:])})
+
+    @property
+    def newer(self) -> str:
+        """The query string of the page before this one, which may be the first page."""
+        *before, cursor = ["", *_newer_pages(self.query)]
+        return address_of({**self.query, "cursor": cursor, "newer": ".".join(before[1:])})
 
     @property
     def long_waits(self) -> dict[tuple[str, str], int]:
@@ -118,7 +132,9 @@ def show(session: Session, status: int = 200, **result: Any) -> Response:
         "/convos",
         status,
         searched_until=listed.page.searched_until,
-        newest=address_of({**listed.query, "cursor": None}),
+        searched_since=all_conversations.time_of(listed.query["cursor"]),
+        newest=address_of({**listed.query, **_FIRST_PAGE}),
+        newer=listed.newer,
         titles=agents.titles,
         has_more_agents=agents.has_more,
         max_rows=inbox.MAX_ROWS,
@@ -137,11 +153,16 @@ def read_query(session: Session) -> dict[str, Any]:
     """Return the values in the request's query by name. The value of a missing name is None."""
     query = {
         name: current_request.query_value(name)
-        for name in ("tab", "inbox", "cursor", "sort", *conversation_filters.NAMES)
+        for name in ("tab", "inbox", "cursor", "newer", "sort", *conversation_filters.NAMES)
     }
     if session.agent_ids is not None and query["agent"] not in session.agent_ids:
         query["agent"] = None
     return {**query, "tab": _tab(session, query)}
+
+
+def _newer_pages(query: Document) -> list[str]:
+    """Return the cursors of the pages between the first page and the one in the query, in the query's `newer`."""
+    return [one for one in (query["newer"] or "").split(".") if ids.ULID.fullmatch(one)]
 
 
 def address_of(query: dict[str, Any], **others: Any) -> str:

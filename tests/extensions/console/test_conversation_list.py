@@ -48,7 +48,7 @@ def pages(browser: Browser, path: str) -> list[list[str]]:
         page = browser.open(path)
         assert page.status == 200
         listed.append(names_in(page))
-        following = re.findall(r'href="[^"]*/convos(\?[^"]*cursor=[^"]*)"', page.text)
+        following = re.findall(r'href="[^"]*/convos(\?[^"]*)">(?:Older conversations|Search older entries)<', page.text)
         path = f"/convos{html.unescape(following[0])}" if following else ""
     return listed
 
@@ -110,6 +110,32 @@ def test_the_end_of_a_page_states_since_when_its_conversations_started(
     page = signed_in.open(f"/convos{html.unescape(following)}").text
     assert "2 shown, started since <time" in page and "Older conversations" not in page
     assert f'<a href="{signed_in.home}/convos?tab=all">Back to the newest</a>' in page
+
+
+def test_a_page_leads_to_the_page_before_it_and_states_its_period(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = fill(workspace_api, pass_time, 12)
+    monkeypatch.setattr(all_conversations, "MAX_ROWS", 3)
+    for query in ("", "&q=v"):
+        listed = []
+        page = signed_in.open(f"/convos?tab=all{query}")
+        while following := re.findall(r'href="[^"]*(/convos[?][^"]*)">(?:Older|Search older)', page.text):
+            listed.append(names_in(page))
+            page = signed_in.open(html.unescape(following[-1]))
+            period = "found on this page, (before <time|from <time.*</time> to <time)"
+            assert bool(re.search(period, page.text)) == bool(query)
+        assert listed[:3] == [names[start : start + 3] for start in (0, 3, 6)]
+        for expected in listed[:0:-1]:
+            (newer,) = re.findall(r'href="[^"]*(/convos[?][^"]*)">Newer conversations<', page.text)
+            page = signed_in.open(html.unescape(newer))
+            assert names_in(page) == expected
+        assert "Newer conversations" not in page.text and "Back to the newest" in page.text
+
+
+def test_the_field_says_what_a_search_of_a_tab_covers(signed_in: Browser) -> None:
+    for tab, text in (("waiting", "names and newest"), ("mine", "names and newest"), ("all", "names, ids and")):
+        assert f'placeholder="Search {text} messages"' in signed_in.open(f"/convos?tab={tab}").text
 
 
 def test_a_page_with_filters_examines_a_part_and_continues(

@@ -86,7 +86,7 @@ def test_no_page_makes_tags_of_hostile_texts(world: World) -> None:
 
 
 QUERY = ("q", "tag", "state", "agent", "origin", "from", "to", "by", "tz", "days", "interval", "status", "cursor",
-         "tokens", "before", "saved", "created", "starred", "inbox", "tab", "page", "kind", "id",
+         "newer", "tokens", "before", "saved", "created", "starred", "inbox", "tab", "page", "kind", "id",
          "userID", "email", "phone")  # fmt: skip
 
 
