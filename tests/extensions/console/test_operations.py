@@ -20,6 +20,7 @@ PAGES = {
     f"GET {_CONVO}/messages": "/convos/{agent_id}/{convo_id}",
     f"POST {_CONVO}/assign": "/convos/{agent_id}/{convo_id}",
     "GET /v3/agents/{agent_id}/leads": "/leads",
+    "GET /v3/leads": "/leads",
     "GET /v3/leads/export": "/leads.csv",
     "GET /v3/agents/{agent_id}/tools": "/agents/{agent_id}",
     "GET /v3/analytics": "/analytics",
