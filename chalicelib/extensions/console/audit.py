@@ -69,11 +69,12 @@ def download(session: Session) -> Response:
 
 def _with_excerpts(session: Session, query: dict[str, str], organisations: list[Document]) -> Document:
     """Return a page of changes by day, with excerpts of their values and their organisations. Raise InvalidPeriod."""
-    page, numbers, t = _first_matches(session, query), defaultdict(list), guard.texts(session)
+    page, t = _first_matches(session, query), guard.texts(session)
+    changed: defaultdict[str, dict[int, list[str]]] = defaultdict(dict)
     for change in page["data"]:
         if change["operation"] == _UPDATE and "number" in change:
-            numbers[change["resource"]].append(change["number"])
-    excerpts = version_excerpts.of_changes(numbers, t)
+            changed[change["resource"]][change["number"]] = change["changed"]
+    excerpts = version_excerpts.of_changes(changed, t)
     details = {
         "outcomes": {change["id"]: changed_rights.of_change(change, t) for change in page["data"]},
         "organisation_names": changed_organisations.names_by_change(page["data"], organisations),

@@ -38,6 +38,11 @@ def send(method: str, path: str, body: Any, if_match: str | None = None, **value
     return json.loads(_call(method, path, {}, body, values, _if_match(if_match)).body)
 
 
+def post_with_query(path: str, query: dict[str, Any], if_match: str, **values: str) -> None:
+    """Send a POST request with a query and without a body. Raise the operation's errors."""
+    _call("POST", path, query, None, values, _if_match(if_match))
+
+
 def patch_as_sent(path: str, body: Any, if_match: str, **values: str) -> None:
     """Send a PATCH request whose body may contain members that are unknown to the API. Raise the operation's errors."""
     _call("PATCH", path, {}, body, values, {**_if_match(if_match), "prefer": ""})

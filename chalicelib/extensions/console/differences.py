@@ -39,6 +39,12 @@ class Differences(list[Difference]):
 
     has_more = False
 
+    def without(self, path: str) -> "Differences":
+        """Return these differences without a member."""
+        others = Differences(one for one in self if one.path != path)
+        others.has_more = self.has_more
+        return others
+
 
 def between(before: Any, after: Any, ignored: frozenset[str] = frozenset()) -> Differences:
     """Return up to 150 KB of differing members, sorted by path, without the top-level members in `ignored`."""

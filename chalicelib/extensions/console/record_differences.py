@@ -1,13 +1,17 @@
 """Compares versions of agents and tools as their forms show them."""
 
 import json
+from collections.abc import Iterable, Mapping
 from itertools import count
+from types import MappingProxyType
 
 from chalicelib.extensions.console import agent_form, differences, tool_form, tool_trials
 from chalicelib.extensions.console.differences import Difference, Differences
 from chalicelib.extensions.console.rendering import Texts
 from chalicelib.storage import Document
 
+# The signs of lines by the operation of the history. Other operations have no sign.
+_SIGNS = {"create": "+", "delete": "-"}
 # The members of a tool's parameter that have a line, in this order.
 _LINES = ("type", "in", "required", "description")
 
@@ -22,6 +26,29 @@ def between(kind: str, before: Document, after: Document, t: Texts) -> Differenc
         changes += _order(before, after)
     changes.sort(key=lambda change: _place(form.PATHS, change))
     return changes
+
+
+def with_hidden(
+    kind: str,
+    changes: Differences,
+    paths: Iterable[str],
+    t: Texts,
+    operations: Mapping[str, str] = MappingProxyType({}),
+) -> Differences:
+    """Add the members among these changed paths whose values the caller may not see.
+
+    `operations` contains the operations on members, as the history names them.
+    """
+    form = tool_form if kind == "tools" else agent_form
+    others = {_outermost(change.path) for change in changes} | form.read_only() | agent_form.TECHNICAL
+    for name in sorted({*map(_outermost, paths)} - others):
+        line = _SIGNS.get(operations.get(name, ""), " ") + t("value_not_shown")
+        changes.append(Difference(name, (line,), is_flag=False, is_json=False))
+    return changes
+
+
+def _outermost(path: str) -> str:
+    return path.partition(".")[0]
 
 
 def _place(paths: tuple[str, ...], change: Difference) -> int:

@@ -22,7 +22,8 @@ from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _PATH = "/v3/agents/{agent_id}"
-_MEMBER = "savedReplies"
+MEMBER = "savedReplies"
+"""The member of an agent that contains its saved replies."""
 # The fields have another prefix than the member: a version before these fields would take `savedReplies.0.text` for an
 # empty list. For one release, forms of that version are accepted, so that a deployment loses no typed text.
 _FIELD = re.compile(r"(reply|savedReplies)\.([0-9]{1,3})\.text")
@@ -58,7 +59,7 @@ class StoredReplies(NamedTuple):
 
 def of_agent(agent: Document) -> list[SavedReply]:
     """Return an agent's saved replies, or none if they are over 200, exceed 100,000 bytes, or have another format."""
-    return _parse(agent.get(_MEMBER)) or []
+    return _parse(agent.get(MEMBER)) or []
 
 
 def _parse(value: Any) -> list[SavedReply] | None:
@@ -131,7 +132,7 @@ def _edited(session: Session, rows: list[SavedReply], action: str) -> list[Saved
     match = _ACTION.fullmatch(action)
     place = int(match[2]) if match else len(rows)
     if not match or place >= len(rows):
-        raise guard.form_error(session, _MEMBER)
+        raise guard.form_error(session, MEMBER)
     others = rows[:place] + rows[place + 1 :]
     if match[1] == "up":
         others.insert(max(place - 1, 0), rows[place])
@@ -150,7 +151,7 @@ def _save(session: Session, agent_id: str, replies: list[SavedReply], tag: str) 
         raise errors.PreconditionFailed(guard.texts(session)("saved_replies_elsewhere"))
     if tag != stored.tag and (changes := _compare(stored.replies, replies)):
         return changes
-    agent = {_MEMBER: [reply.value for reply in replies] or None}
+    agent = {MEMBER: [reply.value for reply in replies] or None}
     commit_now(lambda: calls.patch_as_sent(_PATH, {"agent": agent}, stored.agent_tag, agent_id=agent_id))
     return None
 
@@ -164,7 +165,7 @@ def _compare(before: list[SavedReply], after: list[SavedReply]) -> differences.D
 
 def _in_order(replies: list[SavedReply]) -> Document:
     """Return a line for each reply, with its name and text."""
-    return {_MEMBER: [" – ".join(filter(None, (reply.name, *reply.text.split("\n")))) for reply in replies]}
+    return {MEMBER: [" – ".join(filter(None, (reply.name, *reply.text.split("\n")))) for reply in replies]}
 
 
 def _by_label(replies: list[SavedReply]) -> Document:
@@ -173,7 +174,7 @@ def _by_label(replies: list[SavedReply]) -> Document:
     for reply in replies:
         label = template_filters.truncate(reply.name or reply.text, _MAX_LABEL)
         texts[label] = "\n".join(filter(None, (texts.get(label), reply.text)))
-    return {_MEMBER: texts}
+    return {MEMBER: texts}
 
 
 def _checked(session: Session, rows: list[SavedReply]) -> list[SavedReply]:
@@ -184,17 +185,17 @@ def _checked(session: Session, rows: list[SavedReply]) -> list[SavedReply]:
             message = guard.texts(session)("wrong.reply")
             raise errors.Invalid("", [{"path": f"reply.{number}.text", "message": message}])
     if not rows:
-        raise guard.form_error(session, _MEMBER)
+        raise guard.form_error(session, MEMBER)
     if len(replies) > _MAX_REPLIES:
-        raise guard.form_error(session, f"{_MEMBER}.number", number=len(replies), most=_MAX_REPLIES)
+        raise guard.form_error(session, f"{MEMBER}.number", number=len(replies), most=_MAX_REPLIES)
     if (size := _size(replies)) > _MAX_BYTES:
-        raise guard.form_error(session, f"{_MEMBER}.size", size=f"{size:,}", most=f"{_MAX_BYTES:,}")
+        raise guard.form_error(session, f"{MEMBER}.size", size=f"{size:,}", most=f"{_MAX_BYTES:,}")
     return replies
 
 
 def _read(session: Session, agent_id: str) -> StoredReplies:
     (row,) = storage.find_many([agents.key(session.workspace_id, agent_id)])
-    value = row.open().get(_MEMBER) if row else None
+    value = row.open().get(MEMBER) if row else None
     tag = hashlib.sha256(storage.encode_json(value)).hexdigest()
     return StoredReplies([] if value is None else _parse(value), tag, f'"{row.version_tag}"' if row else "")
 

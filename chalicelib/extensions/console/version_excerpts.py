@@ -1,6 +1,6 @@
 """Summarises changes in a list: the first change of up to four members, before and after."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby, islice, pairwise, takewhile
 from typing import Any, NamedTuple
 
@@ -18,6 +18,8 @@ MAX_RECORDS, MAX_CHANGES = 10, 5
 """The maximum number of records with excerpts on a page of the audit log, and of such changes to each record."""
 _MAX_MEMBERS, _MAX_TEXT = 3, 90
 _PROMPT = "vg_systemPrompt"
+ChangedPaths = Mapping[int, list[str]]
+"""The paths of the members that each version changed, by the version's number."""
 _Version = tuple[int, Document]
 # The number of equal characters before a change that an excerpt keeps, if the lines begin with more of them.
 _KEPT = 24
@@ -30,37 +32,41 @@ class Excerpts(NamedTuple):
     others: int
 
 
-def read(kind: str, record_id: str, numbers: list[int], t: Texts) -> dict[int, Excerpts]:
+def read(kind: str, record_id: str, changed: ChangedPaths, t: Texts) -> dict[int, Excerpts]:
     """Return the excerpts of listed versions by number. Omit versions whose predecessor is not stored or not listed.
 
-    `numbers` contains the numbers of the listed versions, newest first.
+    `changed` contains the listed versions, newest first.
     """
-    if not numbers:
+    if not changed:
         return {}
-    neighbours = {*pairwise(numbers)}
-    stored = pairwise(_VERSIONS(kind, record_id, numbers[0], MAX_VERSIONS + 1))
-    return _compare(kind, (pair for pair in stored if (pair[0][0], pair[1][0]) in neighbours), t)
+    neighbours = {*pairwise(changed)}
+    stored = pairwise(_VERSIONS(kind, record_id, next(iter(changed)), MAX_VERSIONS + 1))
+    return _compare(kind, (pair for pair in stored if (pair[0][0], pair[1][0]) in neighbours), changed, t)
 
 
-def of_changes(numbers: dict[str, list[int]], t: Texts) -> dict[str, dict[int, Excerpts]]:
+def of_changes(changed: Mapping[str, ChangedPaths], t: Texts) -> dict[str, dict[int, Excerpts]]:
     """Return the excerpts of changes to agents and tools, by record and number.
 
-    `numbers` contains the numbers of the changes to each record, such as `agents/support`, newest first. The first 10
-    records have excerpts, each of the newest 5 changes. This costs one request per record and MB.
+    `changed` contains the changes to each record, such as `agents/support`, newest first. The first 10 records have
+    excerpts, each of the newest 5 changes. This costs one request per record and MB.
     """
     excerpts = {}
-    for record, listed in islice(numbers.items(), MAX_RECORDS):
+    for record, listed in islice(changed.items(), MAX_RECORDS):
         kind, record_id = record.split("/", 1)
         # Filters may leave out the change before a listed one, so every stored version has an excerpt.
-        excerpts[record] = _compare(kind, pairwise(_VERSIONS(kind, record_id, listed[0], MAX_CHANGES + 1)), t)
+        stored = _VERSIONS(kind, record_id, next(iter(listed)), MAX_CHANGES + 1)
+        excerpts[record] = _compare(kind, pairwise(stored), listed, t)
     return excerpts
 
 
-def _compare(kind: str, pairs: Iterable[tuple[_Version, _Version]], t: Texts) -> dict[int, Excerpts]:
-    """Return the excerpts of the newer version of each pair, by number. Omit versions without a visible change."""
+def _compare(
+    kind: str, pairs: Iterable[tuple[_Version, _Version]], changed: ChangedPaths, t: Texts
+) -> dict[int, Excerpts]:
+    """Return the excerpts of the newer version of each pair, by number. Omit versions without a change."""
     excerpts = {}
     for (number, after), (_, before) in pairs:
-        if changes := record_differences.between(kind, before, after, t):
+        visible = record_differences.between(kind, before, after, t)
+        if changes := record_differences.with_hidden(kind, visible, changed.get(number, ()), t):
             listed = [change._replace(lines=_excerpt(change)) for change in changes]
             listed.sort(key=lambda change: _place(change, t))
             shown = len(listed) if len(listed) == _MAX_MEMBERS + 1 else _MAX_MEMBERS  # a single other takes its line

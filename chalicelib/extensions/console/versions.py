@@ -1,12 +1,12 @@
 """The version pages of agents and tools: the list, a version's changes, and the restore action."""
 
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from chalice.app import Response
 
-from chalicelib import errors, ids
+from chalicelib import errors, extensions, ids
 from chalicelib.extensions.console import (
     agent_facts,
     agent_form,
@@ -16,6 +16,7 @@ from chalicelib.extensions.console import (
     pages,
     record_differences,
     rights,
+    saved_replies,
     tool_form,
     version_excerpts,
 )
@@ -27,6 +28,7 @@ from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
+_RESTORED: Any = extensions.service("restored_members")
 _AGENT, _TOOL = "/v3/agents/{agent_id}", "/v3/tools/{tool_id}"
 _PAGE_SIZE, _PROMPT = 100, "vg_systemPrompt"
 _NO_TAG = '"none"'  # no record has this tag
@@ -172,7 +174,7 @@ def _versions(session: Session, subject: VersionedRecord, cursor: str | None = N
 
 def _list(session: Session, subject: VersionedRecord) -> Response:
     page = _versions(session, subject, current_request.query_value("cursor"))
-    numbers, t = [one["number"] for one in page.versions], guard.texts(session)
+    changed, t = {one["number"]: one["changed"] for one in page.versions}, guard.texts(session)
     return guard.page(
         session,
         "versions.html",
@@ -180,18 +182,20 @@ def _list(session: Session, subject: VersionedRecord) -> Response:
         subject=subject,
         facts=None if subject.tool else agent_facts.read(session, [subject.record_id]),
         versions=page.versions,
-        excerpts=version_excerpts.read(subject.kind, subject.record_id, numbers, t),
+        excerpts=version_excerpts.read(subject.kind, subject.record_id, changed, t),
         following=query_string({"cursor": page.next_cursor}) if page.next_cursor else None,
     )
 
 
 def _restore(session: Session, subject: VersionedRecord, number: str) -> Response:
-    tag, path = guard.form().get("tag") or _NO_TAG, f"{subject.path}/versions/{{number}}/restore"
+    """Restore a version. The saved replies belong to the team, so they are restored only if the person chooses this."""
+    sent, path = guard.form(), f"{subject.path}/versions/{{number}}/restore"
+    tag, kept = sent.get("tag") or _NO_TAG, set() if sent.get(saved_replies.MEMBER) else {saved_replies.MEMBER}
     try:
-        commit_now(lambda: calls.send("POST", path, None, tag, number=number, **subject.ids))
+        commit_now(lambda: calls.post_with_query(path, {"keep": [*kept]}, tag, number=number, **subject.ids))
     except errors.PreconditionFailed:
         # Without differences, the version has been restored already: the form was submitted twice.
-        if _compare(session, subject, subject.record, subject.read(number)):
+        if any(one.path not in kept for one in _restored(session, subject, number, subject.read(number))):
             return _page(session, subject, number, status=412)
     return pages.saved(session.workspace_id, subject.page, "true")
 
@@ -200,7 +204,12 @@ def _page(session: Session, subject: VersionedRecord, number: str, status: int =
     """Show what a version changed, or its differences from the version in the query's `with`."""
     document = subject.read(number)  # read first, because this rejects an invalid number
     listed, other = _versions(session, subject), current_request.query_value("with") or ""
-    before = subject.read(other) if other else _before(subject, listed, int(number))
+    restoring = _restored(session, subject, number, document)
+    replies = next((one for one in restoring if one.path == saved_replies.MEMBER), None)
+    if other:
+        changes: Differences | None = _compare(session, subject, subject.read(other), document)
+    else:
+        changes = _own_changes(session, subject, listed, int(number), document)
     return guard.page(
         session,
         "version.html",
@@ -212,11 +221,31 @@ def _page(session: Session, subject: VersionedRecord, number: str, status: int =
         neighbours=listed.neighbours(int(number)),
         versions=listed.versions,
         compared=(listed.entry(int(other)) or {"number": int(other), "position": None}) if other else None,
-        changes=None if before is None else _compare(session, subject, before, document),
-        restoring=_compare(session, subject, subject.record, document),
+        changes=changes,
+        restoring=restoring.without(saved_replies.MEMBER),
+        replies=replies,
         empties_prompt=bool(subject.record.get(_PROMPT) and not document.get(_PROMPT)),
         is_stale=status == 412,
     )
+
+
+def _own_changes(
+    session: Session, subject: VersionedRecord, listed: ListedVersions, number: int, document: Document
+) -> Differences | None:
+    """Return what a version changed, or None if the version before it is unknown."""
+    version, before = listed.entry(number), _before(subject, listed, number)
+    if before is None:
+        return None
+    paths = [] if version is None or version["is_creation"] else version["changed"]
+    changes = _compare(session, subject, before, document)
+    return record_differences.with_hidden(subject.kind, changes, paths, guard.texts(session))
+
+
+def _restored(session: Session, subject: VersionedRecord, number: str, document: Document) -> Differences:
+    """Return what restoring a version would change, including members whose values the page does not show."""
+    changes = _compare(session, subject, subject.record, document)
+    operations = _RESTORED(subject.kind, subject.record_id, number)
+    return record_differences.with_hidden(subject.kind, changes, operations, guard.texts(session), operations)
 
 
 def _before(subject: VersionedRecord, listed: ListedVersions, number: int) -> Document | None:

@@ -16,6 +16,6 @@ EXTENSION = Extension(
         "removal": "removal:delete_all",
         "stage_deletion": "rows:stage_deletion",
     },
-    services={"versions": "versions:read_newest"},
+    services={"restored_members": "versions:restored_members", "versions": "versions:read_newest"},
     workspace_key_prefixes=("/v3/history",),
 )

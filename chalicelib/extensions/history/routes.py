@@ -68,6 +68,7 @@ def read_agent_version(agent_id: str, number: str) -> Response:
 @routes.route("/v3/agents/{agent_id}/versions/{number}/restore", methods=["POST"])
 @Operation(
     data="models.AgentV3",
+    query=("keep",),
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
     tag="agents",
@@ -75,13 +76,14 @@ def read_agent_version(agent_id: str, number: str) -> Response:
 def restore_agent(agent_id: str, number: str) -> Response:
     """Restore a version of an agent. The restored content becomes a new version.
 
-    Secret members, such as `SECRET_API_KEY`, keep their current values. The agent's tools are not restored.
+    Secret members, such as `SECRET_API_KEY`, and those in `keep` keep their current values. The agent's tools are not
+    restored.
     """
     agent = agents.find_with_tools(auth.caller().workspace_id, agent_id)
     row = etag.require_match(agent.agent, "agent")
     before = row.open()
     version = versions.read("agents", agent_id, number, lambda: row)
-    after = agents.save(row, before, versions.restore(models.AgentV3, version, before))
+    after = agents.save(row, before, versions.restore(models.AgentV3, version, before, versions.kept_members()))
     return rendering.with_tools("Version restored successfully", row, rendering.encode(after), agent)
 
 
@@ -111,6 +113,7 @@ def read_tool_version(tool_id: str, number: str) -> Response:
 @routes.route("/v3/tools/{tool_id}/versions/{number}/restore", methods=["POST"])
 @Operation(
     data="models.Tool",
+    query=("keep",),
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
     tag="tools",
@@ -118,12 +121,12 @@ def read_tool_version(tool_id: str, number: str) -> Response:
 def restore_tool(tool_id: str, number: str) -> Response:
     """Restore a version of a tool. The restored content becomes a new version.
 
-    Secret members keep their current values. Fields are matched by `id`.
+    Secret members and those in `keep` keep their current values. Fields are matched by `id`.
     """
     row = etag.require_match(tools.find(auth.caller().workspace_id, tool_id), "tool")
     before = row.open()
     version = versions.read("tools", tool_id, number, lambda: row)
-    after = tools.save(row, before, versions.restore(models.Tool, version, before))
+    after = tools.save(row, before, versions.restore(models.Tool, version, before, versions.kept_members()))
     return etag.tagged(responses.success("Version restored successfully", _tool(tool_id, after)), row)
 
 

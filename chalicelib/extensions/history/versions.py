@@ -5,16 +5,19 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from chalicelib import errors, ids
-from chalicelib.extensions.history import store
-from chalicelib.http import auth, privileges
+from chalicelib.extensions.history import rows, store
+from chalicelib.http import auth, current_request, parameters, privileges
 from chalicelib.http.lazy_module import LazyModule
 from chalicelib.storage import Document, DocumentRow
 
 if TYPE_CHECKING:
-    from chalicelib.extensions.history import models
+    from chalicelib.agents import store as agents
+    from chalicelib.extensions.history import models, paths
     from chalicelib.http import projections, wire
+    from chalicelib.tools import store as tools
 else:
-    models = LazyModule("chalicelib.extensions.history.models")
+    agents, tools = LazyModule("chalicelib.agents.store"), LazyModule("chalicelib.tools.store")
+    models, paths = (LazyModule(f"chalicelib.extensions.history.{name}") for name in ("models", "paths"))
     projections, wire = LazyModule("chalicelib.http.projections"), LazyModule("chalicelib.http.wire")
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,13}")
@@ -46,13 +49,43 @@ def read_newest(resource: str, record_id: str, last: int, limit: int) -> Iterato
         yield ids.timestamp_of(version.change), privileges.visible(version.open(), model)
 
 
-def restore(model: Any, version: Document, today: Document) -> Document:
+def restored_members(resource: str, record_id: str, number: str) -> dict[str, str]:
+    """Return the members that restoring a version creates, updates or deletes, with the operation but without values.
+
+    They include members that the caller may not see. This is the service `restored_members`, which costs two requests.
+    Raise NotFound.
+    """
+    model, store_of_record = {"agents": ("AgentV3", agents), "tools": ("Tool", tools)}[resource]
+    row = store_of_record.read(auth.caller().workspace_id, record_id)
+    today = row.open()
+    version = read(resource, record_id, number, lambda: row)
+    after = restore(getattr(models, model), version, today)
+    changed = {path.partition(".")[0] for path in paths.list_changed(today, after)}
+    return {name: _operation(name, today, after) for name in sorted(changed)}
+
+
+def _operation(member: str, before: Document, after: Document) -> str:
+    if member not in before:
+        return rows.CREATE
+    return rows.UPDATE if member in after else rows.DELETE
+
+
+def kept_members() -> frozenset[str]:
+    """Return the members in the query parameter `keep`, which a restoration does not change. Raise Invalid."""
+    names = frozenset(current_request.query_values("keep"))
+    if len(names) > parameters.MAX_PAGE_SIZE or not all(1 <= len(name) <= parameters.MAX_TEXT for name in names):
+        rule = f"must be up to {parameters.MAX_PAGE_SIZE} names of 1 to {parameters.MAX_TEXT} characters"
+        raise errors.Invalid.member("keep", rule)
+    return names
+
+
+def restore(model: Any, version: Document, today: Document, kept: frozenset[str] = frozenset()) -> Document:
     """Return the document that restores a version. `today` is the record's current document, and `model` its type.
 
-    Secret members and members that the service sets keep the values of `today` at any depth. Objects in lists are
-    matched by id, or by index if they have no id. An object without a match keeps its own values.
+    The members `kept` keep the values of `today`, as do secret members and members that the service sets at any depth.
+    Objects in lists are matched by id, or by index if they have no id. An object without a match keeps its own values.
     """
-    unchanged = projections.secret_members(model) | wire.read_only_members(model)
+    unchanged = projections.secret_members(model) | wire.read_only_members(model) | kept
     members = {name: value for name, value in version.items() if name not in unchanged}
     members |= {name: today[name] for name in unchanged & today.keys()}
     for name in projections.nested_models(model).keys() & members.keys() - unchanged:

@@ -24,9 +24,9 @@ KILOBYTE = "".join(f"{number * 7_919 % 9_973:04}" for number in range(250))
 TOOL_BODY = {"tool": {"name": "Find", "fields": [{"key": "a", "value": "secret 1"}], "serverUrlSecret": "secret 1"}}
 
 
-def restore(api: Api, path: str, number: int, **headers: str) -> Answer:
+def restore(api: Api, path: str, number: int, query: str = "", **headers: str) -> Answer:
     sent = {**api._headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
-    return api.call("POST", f"/v3/{path}/versions/{number}/restore", headers=sent)
+    return api.call("POST", f"/v3/{path}/versions/{number}/restore{query}", headers=sent)
 
 
 # ---- changes ----------------------------------------------------------------------------------------
@@ -213,6 +213,19 @@ def test_a_restored_tool_keeps_the_secrets_of_today_and_gets_back_a_removed_fiel
     api.patch(f"/v3/{path}", {"tool": {"fields": []}})
     assert restore(api, path, number).data["fields"] == [field]
     assert len(history.versions(path)) == 5
+
+
+def test_a_restore_keeps_the_members_that_the_caller_names(history: History, api: Api) -> None:
+    api.post("/v2/agents/support", {"title": "One", "lang": "en"})
+    api.patch("/v3/agents/support", {"agent": {"title": "Two", "lang": "nl", "savedReplies": ["Hi"]}})
+    number = history.versions("agents/support")[-1]["number"]
+    kept = restore(api, "agents/support", number, "?keep=savedReplies&keep=lang&keep=nothing").data
+    assert (kept["title"], kept["lang"], kept["savedReplies"]) == ("One", "nl", ["Hi"])
+    assert "savedReplies" not in restore(api, "agents/support", number).data
+    many = "&".join(f"keep={name}" for name in range(101))
+    for query in ("keep=", f"keep={'x' * 201}", many):
+        refused = restore(api, "agents/support", number, f"?{query}")
+        assert (refused.status, refused.json["issues"][0]["path"]) == (400, "keep")
 
 
 def test_a_restore_honours_if_match(history: History, api: Api) -> None:
