@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from chalicelib.extensions.console.rendering import Texts
 
 _AI, _ENDED = "ai-chatting", "ended_chat"
+_SAVING_SECONDS = 2  # the maximum time between the time of a reply and its takeover
 _MAX_NAME = 100  # the maximum length of a state that has no text
 
 
@@ -100,12 +101,28 @@ def by_position(
     """
     lines = defaultdict(list)
     for event in events:
-        last_second = event.time - event.comes_first
-        later = (index for index, message in enumerate(messages) if message.time and message.time > last_second)
-        index = next(later, len(messages))
+        index = _position(event, messages)
         if (index or is_first) and (index < len(messages) or is_last):
             lines[index].append(event)
     return dict(lines)
+
+
+def _position(event: EventLine, messages: Sequence[Bubble]) -> int:
+    """Return the index of the message that an event precedes.
+
+    A reply that takes over is older than the takeover by the time that saving it takes, so it may have an earlier
+    second.
+    """
+    last_second = event.time - event.comes_first
+    later = (index for index, message in enumerate(messages) if message.time and message.time > last_second)
+    index = next(later, len(messages))
+    while event.comes_first and index and _may_cause(messages[index - 1], event):
+        index -= 1
+    return index
+
+
+def _may_cause(message: Bubble, takeover: EventLine) -> bool:
+    return bool(not message.is_human and message.person and (message.time or 0) >= takeover.time - _SAVING_SECONDS)
 
 
 def _transfer_lines(row: ConversationRow, t: "Texts", names: Mapping[str, str]) -> Iterator[EventLine]:

@@ -1,5 +1,6 @@
 """The page of a lead: the person, what was said, and the forms to correct and delete the lead."""
 
+import re
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -31,6 +32,8 @@ from chalicelib.storage import Document
 _PATH = "/v3/leads/{lead_id}"
 _FIELDS = (Field("name", TEXT), Field("email", TEXT), Field("phone", TEXT))
 _DELETE = "delete"
+# An address that mail can reach. The API accepts any text, as agents capture what visitors type.
+_EMAIL = re.compile(r"[^@\s]+@[^@\s.]+(\.[^@\s.]+)+")
 
 
 @signed_in("/leads")
@@ -56,6 +59,8 @@ def _save(session: Session, agent_id: str, lead_id: str, sent: dict[str, str]) -
 
     def save() -> Response:
         if change := fields.change(own, lead, values):
+            if not _EMAIL.fullmatch(change.get("email") or "a@b.c"):
+                raise guard.form_error(session, "email.address")
             commit_now(lambda: calls.send("PATCH", _PATH, {"lead": change}, tag, lead_id=lead_id))
         return pages.saved(session.workspace_id, f"/leads/{quote(agent_id)}/{lead_id}", "true")
 

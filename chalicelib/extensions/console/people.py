@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from chalice.app import Response
 
@@ -168,7 +169,7 @@ def _invite(session: Session, client: Document, _: str) -> Response:
 
 def _send_link(session: Session, client: Document) -> Response:
     invite(session, client["ID"])
-    return _to_organisation(session, client["orgId"], "invited")
+    return _to_organisation(session, client["orgId"], f"invited&person={quote(client['ID'])}")
 
 
 def _gets_links(client: Document) -> bool:

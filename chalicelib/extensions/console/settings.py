@@ -220,4 +220,5 @@ def _page(
         following=following,
         sends_mail=mail_settings.are_complete(),
         saved=current_request.query_value("saved"),
+        invited=current_request.query_value("person"),
     )

@@ -116,10 +116,10 @@ def test_the_audit_log_says_what_was_granted_and_removed(operator: Browser, work
     changed = {(row[0].split()[-1], row[1], row[2]) for row in rows(page) if row[1].startswith("Changed")}
     assert changed == {
         ("acme", "Changed Its administrators can edit it granted", "Acme Travel"),
-        ("bea", "Changed Pages Conversations, LeadsOrganisation administrator removedName", "Acme Travel"),
+        ("bea", "Changed Pages Conversations, LeadsAdministrator removedName", "Acme Travel"),
         # A later change has replaced the values after this one, so only the member is known.
         ("bea", "Changed Disabled", "Acme Travel"),
-        ("bo", "Changed Password changedOrganisation administrator granted", "Acme Travel"),
+        ("bo", "Changed Password changedAdministrator granted", "Acme Travel"),
     }
     assert "another password" not in page
     assert "<ins>granted</ins>" in page and "<del>removed</del>" in page

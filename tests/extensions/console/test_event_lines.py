@@ -4,7 +4,8 @@ import re
 
 from chalicelib import clock
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import private_notes
+from chalicelib.extensions.console import event_lines, private_notes
+from chalicelib.extensions.console.bubbles import Bubble
 from tests.api import Api
 from tests.builders import state_body
 from tests.conftest import PassTime
@@ -26,6 +27,21 @@ def converse(api: Api, state: str) -> None:
     """Create a conversation in this state, with a message."""
     body = state_body("Hi") | {"metadata": {"state": state}}
     assert api.post("/agents/support/interact/ann/state", body).status == 200
+
+
+def test_a_takeover_precedes_the_reply_that_caused_it() -> None:
+    """A reply gets its time before it is saved, so a second may begin between the reply and its takeover."""
+    visitor = Bubble("", "", None, True, "", "", "", None, "text", 10, "", "Hi", "", "", [], "", False)
+    reply, takeover = visitor._replace(is_human=False, person="Bo"), event_lines.EventLine("", 11_050, "", "", True)
+    for messages, index in (
+        ([visitor, reply], 1),
+        ([visitor, reply._replace(time=11)], 1),
+        ([reply, visitor], 2),
+        ([visitor, reply._replace(time=8)], 2),
+        ([visitor, reply._replace(person="")], 2),
+    ):
+        lines_by_index = event_lines.by_position([takeover], messages, is_first=True, is_last=True)
+        assert lines_by_index == {index: [takeover]}
 
 
 def test_a_reloaded_transcript_shows_the_request_the_takeover_and_the_end(

@@ -49,6 +49,16 @@ def test_a_person_without_a_password_is_invited(
 
 
 @pytest.mark.usefixtures("mailing")
+def test_only_the_invited_person_is_shown_as_invited(operator: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/sam", {"orgId": "acme", "email": "sam@acme.test"})
+    assert "<title>Invite a person" in operator.open(NEW).text
+    rows = invite(operator).partition('class="stacked people linked"')[2].split("<tr>")
+    for name, is_invited in (("ann", True), ("sam", False)):
+        (row,) = [row for row in rows if f"{name}@acme.test" in row]
+        assert (">Invited<" in row, "Send invitation again" in row) == (is_invited, is_invited)
+
+
+@pytest.mark.usefixtures("mailing")
 def test_the_list_of_people_shows_their_role_and_status(operator: Browser, workspace_api: Api) -> None:
     page = operator.open(NEW).text
     assert "Send the invitation" in page and "receives an email with a link" in page

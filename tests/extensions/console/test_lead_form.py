@@ -36,6 +36,20 @@ def test_a_lead_is_corrected(bo: Browser, path: str, workspace_api: Api) -> None
     assert (stale.status, "<img" in stale.text) == (412, False)
 
 
+def test_a_corrected_email_is_an_address(bo: Browser, path: str, workspace_api: Api) -> None:
+    """The person's other leads keep the old address, which the form says."""
+    assert "keep their details" not in bo.open(path).text
+    workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "email": "ann@a.test"}})
+    page = bo.open(path)
+    assert "other leads keep their details." in page.text and '<input id="email" name="email" type="email"' in page.text
+    for email in ("ann@@a", "ann@a", "a b@c.test", "ann@a..test"):
+        refused = bo.submit(page, path, {"email": email})
+        assert (refused.status, 'id="wrong-email">Enter a complete email' in refused.text) == (400, True)
+    assert "Saved." in bo.submit(page, path, {"email": "o'ann+1@mail.a.test"}).text
+    workspace_api.patch(f"/v3{path.replace('/support', '')}", {"lead": {"email": "not given"}})
+    assert "Saved." in bo.submit(bo.open(path), path, {"name": "Anna", "email": "not given"}).text
+
+
 def test_only_administrators_delete_a_lead(bo: Browser, path: str, workspace_api: Api) -> None:
     page = bo.open(path)
     assert 'value="delete"' not in page.text
