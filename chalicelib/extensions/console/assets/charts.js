@@ -1,4 +1,4 @@
-// Finds the values at the pointer or the focus. The stylesheet shows them.
+// Shows the values at the pointer or the focus.
 for (const chart of document.querySelectorAll(".chart")) {
   const all = (selector) => [...chart.querySelectorAll(selector)], keys = all(".key"), rows = all("tbody tr");
   const points = all("polyline").flatMap((line) => [...line.points]), [slider] = all("input"), [dots] = all("path");

@@ -15,8 +15,8 @@ for (const field of (storage && form?.querySelectorAll("textarea")) ?? []) {
   if (form.dataset.sent === field.name) storage.removeItem(key);
   field.value ||= storage.getItem(key) ?? "";
   keep();
-  field.addEventListener("input", keep);
-  // Without the text, the server redirects after an action, so that a reload repeats nothing.
+  field.oninput = keep;
+  // Without the text, the server redirects, so that a reload repeats nothing.
   form.addEventListener("submit", ({ submitter }) => {
     field.disabled = !field.parentElement.contains(submitter) && storage.getItem(key) === field.value;
     setTimeout(() => { field.disabled = false; }); // the form's data is collected
@@ -27,6 +27,11 @@ addEventListener("submit", ({ target }) => {
   if (!target.matches("[action$='/sign-out']")) return;
   for (const key of Object.keys(storage ?? {})) if (key.startsWith(PREFIX)) storage.removeItem(key);
 });
+
+// Asks before unsaved changes are lost.
+window.oninput = ({ target }) => target.form?.classList.add("changed");
+window.onsubmit = window.onreset = ({ target }) => target.classList.remove("changed");
+window.onbeforeunload = () => document.querySelector(".changed > .sticky:not(:focus-within)");
 
 // A reload must not confirm an action again.
 const address = new URL(location);

@@ -60,7 +60,7 @@ const showPart = (part) => {
   if (isFocused) part.querySelector("button,summary,input")?.focus();
 };
 
-// Keeps in place what the person sees: the newest message or, above it, another.
+// Keeps the message that the person sees in place.
 const keepInPlace = (change) => {
   const box = (element) => element?.getBoundingClientRect(), isAtEnd = scroll.scrollTop > -8;
   const seen = [...live.querySelectorAll("[data-mark]")].find((turn) => box(turn).bottom > box(scroll).top);

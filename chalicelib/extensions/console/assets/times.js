@@ -1,4 +1,4 @@
-// Shows each `<time>` in the person's or browser's zone, and the exact time on hover.
+// Shows each time in the person's or browser's zone, and the exact time on hover.
 const { lang, dataset } = document.documentElement;
 const format = (style, of = lang) => new Intl.DateTimeFormat(of, { ...dataset, ...style }).format;
 const hours = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }, days = { day: "numeric", month: "short" };

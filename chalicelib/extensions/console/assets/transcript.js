@@ -11,8 +11,9 @@ const arrange = () => {
     const on = at?.toLocaleDateString("sv", document.documentElement.dataset);
     if (on && on !== day) {
       day = on;
-      const line = Object.assign(document.createElement("time"), { className: "day", dateTime: time.dateTime });
-      line.dataset.as = "day";
+      const line = time.cloneNode();
+      line.className = line.dataset.as = "day";
+      line.removeAttribute("title");
       turn.before(line);
       before = {};
     }
