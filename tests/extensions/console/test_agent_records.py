@@ -74,7 +74,7 @@ def test_a_new_agent_has_the_language_of_the_page_and_the_likely_organisation(
 def test_a_new_organisations_page_leads_to_a_new_agent_for_it(operator: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/orgs/boats", {"name": "Boats"})
     path = "/new-agent?org=boats"
-    assert f'href="{operator.home}{path}">Create agent</a>' in operator.open("/settings/orgs/boats").text
+    assert f'href="{operator.home}{path}">New agent</a>' in operator.open("/settings/orgs/boats").text
     page = operator.open(path).text
     assert '<option value="boats" selected>' in page and 'href="?start=support&amp;org=boats"' in page
     assert "/new-agent?org=" not in operator.open("/settings/orgs/acme").text
