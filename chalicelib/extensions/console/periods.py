@@ -155,8 +155,15 @@ def comparable_hours(hourly_counts: Iterable[Any], period: Any, before: Any) -> 
 
     Therefore, totals that include an unfinished day are compared with an equally long part of the previous period.
     """
-    end = before.end - max(0, period.end - clock.seconds())
+    end = before.end if clock.seconds() >= period.end else min(_counterpart_of_now(period, before), before.end)
     return [hour for hour in hourly_counts if hour.start < end or hour.start >= period.start]
+
+
+def _counterpart_of_now(period: Any, before: Any) -> int:
+    """Return the time that is as long after the start of `before`, in local time, as now is after the period's."""
+    times = (local_time(seconds, period.zone) for seconds in (before.start, clock.seconds(), period.start))
+    start, now, later_start = (one.replace(tzinfo=None) for one in times)
+    return int((start + (now - later_start)).replace(tzinfo=period.zone).timestamp())
 
 
 def charted_count(entries: Sequence[dict[str, Any]]) -> int:

@@ -60,3 +60,17 @@ def test_a_longer_month_is_compared_with_the_whole_month_before(
     monkeypatch.setattr(clock, "milliseconds", lambda: clock.parse_iso("2026-03-30T12:00:00Z") * 1000)
     open_at.start_session(email="bo@acme.test", password=PASSWORD)
     assert "1 Mar – 30 Mar, UTC, compared with 1 Feb – 28 Feb" in open_at.open("/analytics?days=this_month&tz=UTC").text
+
+
+@pytest.mark.parametrize(("now", "earlier"), [("28T12:00", 1), ("28T21:30", 2), ("29T12:00", 2), ("31T00:30", 2)])
+def test_a_shorter_month_is_complete_from_the_day_after_its_last_day(
+    open_at: Browser, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch, now: str, earlier: int
+) -> None:
+    """Amsterdam has summer time from 29 March."""
+    for date, hour in (("02-27", 9), ("02-28", 20)):
+        count(workspace.workspace_id, "support", f"2026-{date}", hour, "NL", conversations=1)
+    monkeypatch.setattr(clock, "milliseconds", lambda: clock.parse_iso(f"2026-03-{now}:00Z") * 1000)
+    open_at.start_session(email="bo@acme.test", password=PASSWORD)
+    for zone in ("UTC", "Europe/Amsterdam"):
+        tile = open_at.open(f"/analytics?days=this_month&tz={zone}").text.partition(">Conversations</a>")[2]
+        assert re.findall("was ([^<]*)<", tile.partition("</li>")[0]) == [str(earlier)]
