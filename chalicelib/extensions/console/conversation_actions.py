@@ -7,7 +7,7 @@ from collections.abc import Callable
 from chalicelib import clock, errors, storage
 from chalicelib.clients import store as clients
 from chalicelib.conversations import store as conversations
-from chalicelib.extensions.console import calls, guard, private_notes, saved_replies
+from chalicelib.extensions.console import calls, event_lines, guard, private_notes, saved_replies
 from chalicelib.extensions.console.bubbles import Bubble
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name, truncate
@@ -111,14 +111,22 @@ def _assign_many(session: Session, values: dict[str, str], fields: dict[str, str
 
 
 def _undo(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    """Restore the state and the assignee in the form, which are separated by the last slash."""
-    state, _, to = fields.get("undo", "").rpartition("/")
-    _assign_to(session, to, state, values)
+    """Restore the state and the assignee in the form (`event_lines.undo_of`).
+
+    Raise PreconditionFailed if either has changed since the form was shown. New messages are not a conflict.
+    """
+    undo = fields.get("undo", "")
+    state, _, to = undo.partition("/")[2].rpartition("/")
+    record, etag = calls.read(_PATH, **values)
+    if (record.get("state"), record.get("chatAssignedTo") or "") == (state, to):  # the form has been submitted twice
+        return
+    (row,) = storage.find_many([conversations.key(session.workspace_id, values["agent_id"], values["convo_id"])])
+    if row is None or event_lines.undo_of(row) != undo:
+        raise guard.form_error(session, "undo.changed", errors.PreconditionFailed)
+    _assign_to(session, to, state, values, etag)
 
 
-def _assign_to(
-    session: Session, to: str | None, state: str, values: dict[str, str], if_match: str | None = None
-) -> None:
+def _assign_to(session: Session, to: str | None, state: str, values: dict[str, str], if_match: str) -> None:
     """Assign the conversation. Raise NotFound for a person of another organisation."""
     if to and session.client_id is not None:
         client = calls.get("/v2/clients/{client_id}", client_id=to)["data"]

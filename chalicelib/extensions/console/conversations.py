@@ -172,7 +172,7 @@ def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
     return {
         **panel_values(row, metadata),
         **colleagues.values(),
-        "previous": event_lines.before_newest(row),
+        "undo": event_lines.undo_of(row),
         "messages": messages,
         "events": event_lines.by_position(events, messages, is_first=not earlier, is_last=not before),
         "earlier": earlier,

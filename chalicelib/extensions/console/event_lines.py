@@ -62,9 +62,16 @@ def transfers_of(row: ConversationRow) -> list[Transfer]:
     return [Transfer._make([*values, *old]) for values, old in zip(stored, olds, strict=False)]
 
 
-def before_newest(row: ConversationRow) -> Transfer | None:
-    """Return the transfer before the newest, whose state and assignee undo the newest, or None without one."""
-    return next(iter(transfers_of(row)[-2:-1]), None)
+def undo_of(row: ConversationRow) -> str | None:
+    """Return the newest transfer's time, and the state and the assignee before it, separated by slashes, or None.
+
+    The state may contain slashes. Without a transfer before the newest, the state before it is unknown.
+    """
+    transfers = transfers_of(row)
+    if len(transfers) < 2:
+        return None
+    newest = transfers[-1]
+    return f"{newest.at}/{newest.old or _AI}/{newest.old_to or ''}"
 
 
 def of_conversation(row: ConversationRow, notes: str, t: "Texts", names: Mapping[str, str]) -> list[EventLine]:

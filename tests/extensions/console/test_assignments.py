@@ -29,6 +29,11 @@ def voice(api: Api) -> tuple[str, str | None]:
     return record["state"], record.get("chatAssignedTo")
 
 
+def undo_in(page: Answer) -> str:
+    (value,) = re.findall(r'name="undo" value="([^"]*)"', page.text)
+    return str(value)
+
+
 @pytest.mark.parametrize("to", ["sam", "bo"])
 def test_a_waiting_conversation_that_is_assigned_waits_for_its_assignee(
     signed_in: Browser, workspace_api: Api, to: str
@@ -81,12 +86,28 @@ def test_an_assignment_and_an_end_are_undone(
         assert "The change has been undone." in undone.text and 'name="undo"' not in undone.text
 
 
-def test_a_change_is_not_undone_to_a_person_of_another_organisation(signed_in: Browser, workspace_api: Api) -> None:
+@pytest.mark.parametrize("to", ["eve", "unknown", "?"])
+def test_only_the_state_and_the_assignee_before_the_change_are_restored(
+    to: str, signed_in: Browser, workspace_api: Api
+) -> None:
     workspace_api.post("/v2/clients/eve", {"orgId": "rival", "email": "eve@rival.test"})
-    for value in ("human-chatting/eve", "human-chatting/unknown"):
-        assert submit(signed_in, undo=value).status == 404
-    assert submit(signed_in, undo="human-chatting/?").status == 400
-    assert voice(workspace_api) == ("requested_chat", None)
+    value = undo_in(submit(signed_in, to="sam"))
+    for forged in ("", "/", f"{value}{to}", f"human-chatting/{to}", f"0/{value.partition('/')[2]}{to}"):
+        assert submit(signed_in, undo=forged).status in (400, 412), forged
+    assert voice(workspace_api) == ("requested_chat", "sam")
+
+
+@pytest.mark.parametrize("later", [{"state": "ended_chat"}, {"state": "human-chatting", "chatAssignedTo": "sam"}])
+def test_an_undo_keeps_what_another_person_has_done_since(
+    later: dict[str, str], signed_in: Browser, workspace_api: Api
+) -> None:
+    page = submit(signed_in, to="sam")
+    workspace_api.patch("/v3/agents/support/convos/Ann", {"conversation": later})
+    for _ in range(2):
+        undone = signed_in.submit(page, ANN, {"undo": undo_in(page), "text": "Good morning"})
+        assert undone.status == 412 and "Nothing has been undone.</p>" in undone.text
+        assert "Good morning</textarea>" in undone.text and "The change has been undone." not in undone.text
+        assert voice(workspace_api) == (later["state"], "sam")
 
 
 def test_the_menu_begins_with_oneself_and_marks_the_assignee_and_who_cannot_sign_in(signed_in: Browser) -> None:
