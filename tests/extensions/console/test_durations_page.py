@@ -58,7 +58,7 @@ def tile(page: str, title: str) -> str:
 
 def test_tiles_and_charts_show_durations(signed_in: Browser) -> None:
     page = signed_in.open("/analytics").text
-    assert tile(page, "Time to first answer") == "2 min 10 s average of answered requests better ▼ 50 % was 4 min 20 s"
+    assert tile(page, "Time to first answer") == "2 min 10 s average of those answered better ▼ 50 % was 4 min 20 s"
     assert tile(page, "Time to the end") == "3 h 10 min average of ended conversations worse ▲ 100 % was 1 h 35 min"
     assert tile(page, "Average length") == "– first to last message"
     assert 'aria-label="Time to the end: 3 h 10 min"' in signed_in.open("/analytics?chart=averageEndSeconds").text
@@ -101,12 +101,12 @@ def test_a_wait_that_is_more_than_ten_times_as_long_has_no_percentage(
     for path in ("/overview", "/analytics"):
         page = browser.open(path).text
         text = tile(page, "Time to first answer")
-        assert text == "4 h 2 min average of answered requests worse ▲ more than tenfold was 2 min 26 s"
+        assert text == "4 h 2 min average of those answered worse ▲ more than tenfold was 2 min 26 s"
         assert "d=" in page.partition("more than tenfold")[2].partition("</li>")[0]
 
 
 def test_an_empty_period_has_no_durations(browser: Browser) -> None:
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     page = browser.open("/analytics").text
-    assert tile(page, "Time to first answer") == "– average of answered requests"
+    assert tile(page, "Time to first answer") == "– average of those answered"
     assert tile(page, "Time to the end") == "– average of ended conversations"

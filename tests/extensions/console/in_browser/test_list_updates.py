@@ -184,11 +184,14 @@ def test_a_phone_shows_the_match_of_a_search_within_two_lines_and_a_third_line_a
     person.sees("No conversations match these filters.")
 
 
-def test_a_phone_has_the_box_of_a_row_in_the_corner_of_the_avatar(person: Person) -> None:
+def test_a_touch_of_the_avatar_on_a_phone_chooses_the_row(person: Person) -> None:
     chromium.resize(person.driver, *NARROW)
     person.open("/convos")
     assert person.find(".inbox strong").location["x"] < 80
+    box = person.find(".inbox .pick input")
+    assert box.value_of_css_property("opacity") == "0"  # it would cover the initials
     person.find(".inbox .pick").click()
+    assert box.value_of_css_property("opacity") == "1"
     assert person.find(".bar").is_displayed() and person.driver.current_url.endswith("/convos")
     person.find(".inbox a").click()
     person.sees("Take over")
