@@ -73,22 +73,28 @@ def read_jump(session: Session) -> Response:
     """
     query = current_request.query_value("q")
     text = (query or "").strip()[:MAX_TEXT]
-    places = _best([*_pages(session), *_records(session, text)], text) if text else [*_first_places(session)]
+    waiting = [] if text else _waiting(session)
+    places = _best([*_pages(session), *_records(session, text)], text) if text else [*_first_places(session, waiting)]
     if query is not None and not text:
         return pages.redirect(f"/{session.workspace_id}{places[0].path}")
-    actions = [] if text else [*_actions(session, places)]
+    actions = [] if text else [*_actions(session, waiting)]
     values: Document = {"text": text, "max_text": MAX_TEXT, "groups": _by_kind(places), "headings": _HEADINGS}
     return guard.page(session, "jump.html", "/jump", actions=actions, **values)
 
 
-def _actions(session: Session, places: list[Place]) -> Iterator[Place]:
+def _waiting(session: Session) -> list[Document]:
+    """Return the conversations that wait for a person, the longest wait first. This costs as much as the inbox."""
+    return inbox.read(session).conversations["waiting"] if "/convos" in session.pages else []
+
+
+def _actions(session: Session, waiting: list[Document]) -> Iterator[Place]:
     """Yield what the person may do at once: answer who waits longest, create an agent, and invite a person.
 
-    Operators can invite people if they have selected an organisation.
+    Colleagues' conversations are omitted. Operators can invite people if they have selected an organisation.
     """
     t, org_id = guard.texts(session), (session.selected or {}).get("ID") or session.client.get("orgId")
-    if places[0].kind == "waiting":
-        yield places[0]._replace(name=t("answer_longest"))
+    if longest := inbox.next_waiting(session, waiting):
+        yield _conversation(longest, {})._replace(name=t("answer_longest"))
     if session.client_id is None:
         yield Place(t("new_agent"), "/new-agent", "agents", "page")
     if org_id and session.is_admin and "/settings" in session.pages:
@@ -113,13 +119,12 @@ def _best(places: list[Place], text: str) -> list[Place]:
     return sorted((place for place in places if search in place.name.casefold()), key=rank)
 
 
-def _first_places(session: Session) -> Iterator[Place]:
+def _first_places(session: Session, waiting: list[Document]) -> Iterator[Place]:
     """Yield the conversations that wait the longest, the first agents and organisations, and the pages.
 
     This costs one request for the agents and, for operators, one for the organisations.
     """
     titles = overview.visible_agents(session).titles
-    waiting = inbox.read(session).conversations["waiting"] if "/convos" in session.pages else []
     yield from (_conversation(record, titles) for record in waiting[:_MAX_WAITING])
     if "/agents" in session.pages:
         t, counts = guard.texts(session), Counter(record["agentId"] for record in waiting)

@@ -34,6 +34,10 @@ def test_the_next_wait_is_the_longest_that_no_colleague_has_and_then_the_one_aft
     assert opened == {name: [(after, "")] for name, after in expected.items()}
     for path in ("/convos", "/convos?tab=mine", "/convos?tab=all", "/convos?tab=all&q=nothing"):
         assert following(signed_in.open(path).text) == [("Bea", "")], path
+    answer = re.findall(
+        'href="[^"]*/convos/support/([A-Za-z]+)"[^>]*>(?:(?!</a>).)*Answer the longest', signed_in.open("/jump").text
+    )
+    assert answer == ["Bea"]
 
 
 def test_the_page_says_that_no_one_else_waits(signed_in: Browser, workspace_api: Api) -> None:
