@@ -99,10 +99,15 @@ def _signature(session: Session) -> str:
 
 
 def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    """Assign the conversation to a person, or to no person. A waiting conversation waits until its assignee answers."""
+    """Assign the conversation to a person, or to no person. A waiting conversation waits until its assignee answers.
+
+    If the form is for a `free` conversation, raise PreconditionFailed if it does not wait or another person has it.
+    """
     to = _named(session, fields["email"]) if fields.get("email") else fields.get("to")
     record, etag = calls.read(_PATH, **values)
     waits = record.get("state") == conversations.HANDOFF
+    if fields.get("free") and not (waits and record.get("chatAssignedTo") in (None, "", to)):
+        raise guard.form_error(session, "assignee.taken", errors.PreconditionFailed)
     _assign_to(session, to, conversations.HANDOFF if waits else "", values, etag)
 
 

@@ -67,7 +67,7 @@ def _perform(session: Session, agent_id: str, convo_id: str, fields: dict[str, s
         raise errors.Invalid("The form has an unknown action.")
     try:
         calls.commit_now(lambda: action(session, {"agent_id": agent_id, "convo_id": convo_id}, fields))
-    except (errors.Invalid, errors.TooLarge, errors.PreconditionFailed) as error:
+    except (errors.Invalid, errors.TooLarge, errors.PreconditionFailed, errors.NotFound) as error:
         return error
     return None
 
@@ -172,7 +172,8 @@ def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
     return {
         **panel_values(row, metadata),
         **colleagues.values(),
-        "undo": event_lines.undo_of(row),
+        "undo": event_lines.undo_by(row, session.caller().name),
+        "has_new_wait": event_lines.has_new_wait(row),
         "messages": messages,
         "events": event_lines.by_position(events, messages, is_first=not earlier, is_last=not before),
         "earlier": earlier,

@@ -74,6 +74,17 @@ def undo_of(row: ConversationRow) -> str | None:
     return f"{newest.at}/{newest.old or _AI}/{newest.old_to or ''}"
 
 
+def undo_by(row: ConversationRow, name: str) -> str | None:
+    """Return `undo_of` if the person or key with this name caused the newest transfer in the console, or else None."""
+    newest = transfers_of(row)[-1:]
+    return undo_of(row) if [(one.kind, one.name) for one in newest] == [(tokens.SESSION, name)] else None
+
+
+def has_new_wait(row: ConversationRow) -> bool:
+    """Return whether the newest transfer reopened the conversation and so began a new wait for a person."""
+    return [(one.old, one.new) for one in transfers_of(row)[-1:]] == [(_ENDED, store.HANDOFF)]
+
+
 def of_conversation(row: ConversationRow, notes: str, t: "Texts", names: Mapping[str, str]) -> list[EventLine]:
     """Return the lines for the last 20 transfers and the notes, in their order. `names` has people's names by id."""
     _, entries = private_notes.split(notes)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.api import Answer, Api
+from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.test_inbox import converse, names_in
 from tests.extensions.console.test_inbox import signed_in as signed_in
@@ -83,7 +84,8 @@ def test_an_assignment_and_an_end_are_undone(
     for _ in range(2):
         undone = signed_in.submit(page, ANN, {"undo": value, "text": ""})
         assert (undone.status, voice(workspace_api)) == (200, before)
-        assert "The change has been undone." in undone.text and 'name="undo"' not in undone.text
+        is_wait_lost = (name, before[0]) == ("Reopen", "requested_chat")
+        assert ("The change has been undone." in undone.text) != is_wait_lost and 'name="undo"' not in undone.text
 
 
 @pytest.mark.parametrize("to", ["eve", "unknown", "?"])
@@ -135,3 +137,49 @@ def test_waiting_conversations_that_are_assigned_together_stay_waiting(signed_in
 
     assert change("sam") == change("sam") == ("requested_chat", "sam")
     assert change("") == ("ai-chatting", None)
+
+
+def test_the_button_undoes_only_the_own_change_that_the_page_confirms(signed_in: Browser, workspace_api: Api) -> None:
+    submit(signed_in, to="sam")
+    assert undo_in(signed_in.open(f"{ANN}?done=assign")).endswith("/requested_chat/")
+    assert 'name="undo"' not in signed_in.open(f"{ANN}?done=end").text
+    workspace_api.patch("/v3/agents/support/convos/Ann", {"conversation": {"state": "ended_chat"}})
+    for done in ("assign", "end"):
+        assert 'name="undo"' not in signed_in.open(f"{ANN}?done={done}").text
+
+
+@pytest.mark.parametrize("now", [("human-chatting", "sam"), ("requested_chat", "sam"), ("ended_chat", None)])
+def test_the_button_in_a_row_assigns_only_what_still_waits_without_an_assignee(
+    now: tuple[str, str | None], signed_in: Browser, workspace_api: Api
+) -> None:
+    page = signed_in.open("/convos")
+    state = {"state": now[0], "chatAssignedTo": now[1]}
+    workspace_api.patch("/v3/agents/support/convos/Ann", {"conversation": state})
+    (form,) = re.findall('<form id="own" .*?</form>', page.text)
+    fields = dict(re.findall('name="([^"]*)" value="([^"]*)"', form))
+    answer = signed_in.post("/convos", {**fields, "pick.support/Ann": "on"})
+    assert answer.status == 409 and "It has not been assigned to you." in answer.text
+    assert voice(workspace_api) == now
+
+
+def test_a_reply_is_kept_if_the_former_assignee_has_been_removed(signed_in: Browser, workspace_api: Api) -> None:
+    submit(signed_in, to="sam")
+    page = submit(signed_in, action="end")
+    workspace_api.delete("/v2/clients/sam")
+    for fields in ({"undo": undo_in(page)}, {"to": "sam"}):
+        answer = signed_in.submit(page, ANN, {**fields, "text": "Good morning"})
+        assert answer.status == 404 and "Good morning</textarea>" in answer.text
+        assert re.search('<p class="error"[^>]*>There is no such client', answer.text)
+    assert voice(workspace_api)[0] == "ended_chat"
+
+
+def test_a_reopened_conversation_says_that_its_wait_is_lost(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    pass_time(60)
+    converse(workspace_api, "support", "Bea", "requested_chat")
+    page = submit(signed_in, action="end")
+    pass_time(60)
+    answer = signed_in.submit(page, ANN, {"undo": undo_in(page)})
+    assert "the wait could not be restored" in answer.text and "has been undone" not in answer.text
+    assert names_in(signed_in.open("/convos")) == ["Bea", "Ann"]
