@@ -29,6 +29,7 @@ from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _RESTORED: Any = extensions.service("restored_members")
+_DIFFERING: Any = extensions.service("members_that_differ")
 _AGENT, _TOOL = "/v3/agents/{agent_id}", "/v3/tools/{tool_id}"
 _PAGE_SIZE, _PROMPT = 100, "vg_systemPrompt"
 _NO_TAG = '"none"'  # no record has this tag
@@ -207,7 +208,7 @@ def _page(session: Session, subject: VersionedRecord, number: str, status: int =
     restoring = _restored(session, subject, number, document)
     replies = next((one for one in restoring if one.path == saved_replies.MEMBER), None)
     if other:
-        changes: Differences | None = _compare(session, subject, subject.read(other), document)
+        changes: Differences | None = _changes_since(session, subject, other, number, document)
     else:
         changes = _own_changes(session, subject, listed, int(number), document)
     return guard.page(
@@ -227,6 +228,15 @@ def _page(session: Session, subject: VersionedRecord, number: str, status: int =
         empties_prompt=bool(subject.record.get(_PROMPT) and not document.get(_PROMPT)),
         is_stale=status == 412,
     )
+
+
+def _changes_since(
+    session: Session, subject: VersionedRecord, other: str, number: str, document: Document
+) -> Differences:
+    """Return the differences of two versions, including members whose values the page does not show."""
+    changes = _compare(session, subject, subject.read(other), document)
+    paths = _DIFFERING(subject.kind, subject.record_id, number, other)
+    return record_differences.with_hidden(subject.kind, changes, paths, guard.texts(session))
 
 
 def _own_changes(

@@ -16,6 +16,10 @@ EXTENSION = Extension(
         "removal": "removal:delete_all",
         "stage_deletion": "rows:stage_deletion",
     },
-    services={"restored_members": "versions:restored_members", "versions": "versions:read_newest"},
+    services={
+        "members_that_differ": "versions:members_that_differ",
+        "restored_members": "versions:restored_members",
+        "versions": "versions:read_newest",
+    },
     workspace_key_prefixes=("/v3/history",),
 )

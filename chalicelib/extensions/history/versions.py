@@ -20,6 +20,7 @@ else:
     models, paths = (LazyModule(f"chalicelib.extensions.history.{name}") for name in ("models", "paths"))
     projections, wire = LazyModule("chalicelib.http.projections"), LazyModule("chalicelib.http.wire")
 
+_KINDS: dict[str, tuple[str, Any]] = {"agents": ("AgentV3", agents), "tools": ("Tool", tools)}
 _NUMBER = re.compile(r"[1-9][0-9]{0,13}")
 
 
@@ -55,13 +56,29 @@ def restored_members(resource: str, record_id: str, number: str) -> dict[str, st
     They include members that the caller may not see. This is the service `restored_members`, which costs two requests.
     Raise NotFound.
     """
-    model, store_of_record = {"agents": ("AgentV3", agents), "tools": ("Tool", tools)}[resource]
+    model, store_of_record = _KINDS[resource]
     row = store_of_record.read(auth.caller().workspace_id, record_id)
     today = row.open()
     version = read(resource, record_id, number, lambda: row)
     after = restore(getattr(models, model), version, today)
     changed = {path.partition(".")[0] for path in paths.list_changed(today, after)}
     return {name: _operation(name, today, after) for name in sorted(changed)}
+
+
+def members_that_differ(resource: str, record_id: str, number: str, other: str) -> list[str]:
+    """Return the paths of the members in which two stored versions differ, without values.
+
+    They include members that the caller may not see. This is the service `members_that_differ`, which costs up to four
+    requests. Raise NotFound.
+    """
+    _, store_of_record = _KINDS[resource]
+
+    def find_record() -> DocumentRow:
+        row: DocumentRow = store_of_record.read(auth.caller().workspace_id, record_id)
+        return row
+
+    version, compared = (read(resource, record_id, one, find_record) for one in (number, other))
+    return paths.list_changed(compared, version)
 
 
 def _operation(member: str, before: Document, after: Document) -> str:

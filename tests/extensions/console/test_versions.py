@@ -193,6 +193,10 @@ def test_a_restoration_names_members_without_a_field_and_keeps_saved_replies(
     assert listed.count("<strong>Saved replies</strong>") == 2 and "<code>own</code>" in listed
     page = signed_in.open(f"{AGENT}/versions/{last}").text
     assert re.findall(r"<h3>(.*?)</h3>", page) == ["Saved replies"] and "No setting changed" not in page
+    page = signed_in.open(f"{AGENT}/versions/{last}?with={middle}").text
+    assert re.findall(r"<h3>(.*?)</h3>", page) == ["Saved replies"] and "have the same settings" not in page
+    page = signed_in.open(f"{AGENT}/versions/{last}?with={first}").text
+    assert re.findall(r"<h3>(.*?)</h3>", page) == ["Title", "Saved replies", "<code>own</code>"]
     page = signed_in.open(f"{AGENT}/versions/{first}")
     changes, form = page.text.partition('id="restore"')[2].split("<form", 1)
     assert re.findall(r"<h3>(.*?)</h3>", changes) == ["Title", "<code>own</code>"]
