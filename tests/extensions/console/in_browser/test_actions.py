@@ -171,6 +171,20 @@ def test_a_conversation_opens_at_its_newest_message(person: Person, run: Run) ->
         assert person.driver.execute_script(_SIGHT) == [True, True]
 
 
+def test_the_reply_field_stays_in_sight_below_the_notice_of_a_view(person: Person) -> None:
+    """The notice that an operator views the console as a client takes room from the messages."""
+    person.sign_in_as_operator()
+    person.open("/settings/orgs/acme/clients/bo")
+    person.press("View as this person")
+    for size in (NARROW, WIDE):
+        chromium.resize(person.driver, *size)
+        person.open("/convos/support/ann")
+        person.find(".viewing")
+        assert person.driver.execute_script(_SIGHT) == [True, True]
+    person.press("End the view")
+    person.leave(person.find(".who button"))
+
+
 def test_a_person_chooses_a_period_and_groups(person: Person) -> None:
     person.leave(person.find("a[href$='/analytics']"))
     person.filter("days", "7")
