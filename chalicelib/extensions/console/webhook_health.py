@@ -57,6 +57,17 @@ def without_tests(deliveries: Sequence[Document]) -> list[Document]:
     return [one for one in deliveries if not _is_test(one)]
 
 
+def newest_of_events(deliveries: Sequence[Document], newer: Sequence[Document] = ()) -> list[Document]:
+    """Return those of the deliveries, newest first, whose event was not sent again later. Tests are left out.
+
+    `newer` are the webhook's newest deliveries, if `deliveries` may lack them.
+    """
+    newest: dict[str, str] = {}
+    for one in (*newer, *deliveries):
+        newest.setdefault(one["eventId"], one["id"])
+    return [one for one in without_tests(deliveries) if newest[one["eventId"]] == one["id"]]
+
+
 def last_test(deliveries: Sequence[Document]) -> Document | None:
     """Return the newest test with an outcome, if any."""
     return _newest_outcome(filter(_is_test, deliveries))

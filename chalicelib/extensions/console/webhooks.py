@@ -209,7 +209,7 @@ def _page(
         is_edited=sent is not None or bool(current_request.query_value("change")),
         groups=event_groups(),
         deliveries=page["data"],
-        events=webhook_health.without_tests(page["data"]),
+        events=_read_events(webhook_id, page["data"], query),
         last_test=webhook_health.last_test(page["data"]) if is_newest else None,
         host=urlsplit(webhook.get("url", "")).netloc,
         query=query,
@@ -230,6 +230,13 @@ def _page(
 
 def _list_deliveries(webhook_id: str, query: Document) -> Any:
     return calls.get(f"{_PATH}/deliveries", {**query, "limit": webhook_deliveries.PAGE_SIZE}, webhook_id=webhook_id)
+
+
+def _read_events(webhook_id: str, deliveries: list[Document], query: Document) -> list[Document]:
+    """Return the newest deliveries of events. A filtered or later page may lack them, so this reads the first page."""
+    has_failed = any(one["status"] in webhook_health.FAILED for one in deliveries)
+    newer = _list_deliveries(webhook_id, {})["data"] if has_failed and any(query.values()) else ()
+    return webhook_health.newest_of_events(deliveries, newer)
 
 
 def _form_values(webhook: Document) -> dict[str, str]:

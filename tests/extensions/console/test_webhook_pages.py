@@ -349,6 +349,31 @@ def test_what_failed_is_sent_again_once_per_form(
     assert sorted(one["eventId"] for one in again) == sorted(one["eventId"] for one in sent[1:3])
 
 
+def test_an_event_is_not_offered_again_for_each_of_its_deliveries(
+    operator: Browser, path: str, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    webhook_id = path.rpartition("/")[2]
+    for _ in range(2):
+        fail_delivery(workspace.workspace_id, webhook_id, queue_event(workspace.workspace_id, webhook_id))
+    page = operator.submit(operator.open(path), f"{path}/deliveries", {})
+    sent_again = [one["id"] for one in deliveries(workspace_api, path)[2:]]
+    for shown in (page, operator.open(f"{path}?status=expired")):
+        assert (offered(shown), "Redeliver failed events" in shown.text) == (
+            [],
+            False,
+        )  # the new deliveries are pending
+    for delivery_id in sent_again:
+        fail_delivery(workspace.workspace_id, webhook_id, delivery_id)
+    page = operator.open(path)
+    assert sorted(offered(page)) == sorted(sent_again) and "0 of 2 delivered" in page.text
+    assert "are sent again, except tests: 2." in page.text
+
+
+def offered(page: Answer) -> list[str]:
+    """Return the ids of the deliveries that the page's form sends again."""
+    return re.findall(r'name="delivery\.\d+" value="([^"]+)"', page.text)
+
+
 def test_a_delivery_is_delivered_again(operator: Browser, workspace_api: Api) -> None:
     hook = made_webhook(workspace_api)
     workspace_api.post(f"/v3/webhooks/{hook}/test")
