@@ -9,6 +9,7 @@ from chalicelib.extensions.console.template_filters import display_name, truncat
 from chalicelib.storage import Document
 
 MAX_NAME = 60  # the maximum length of a name in the list of up to 500 people
+MAX_IN_MENU = 200  # the maximum number of people in a conversation's menu, which each update after a transfer contains
 # The maximum number of client pages. A page contains up to 100 clients, or examines 500 clients from all organisations.
 _MAX_REQUESTS = 5
 
@@ -27,6 +28,7 @@ class Colleagues(NamedTuple):
         """Return the template variables for a menu of people."""
         return {
             "colleagues": self.people,
+            "people_in_menu": self.people[:MAX_IN_MENU],
             "has_more_colleagues": self.has_more,
             "without_password": self.without_password,
         }

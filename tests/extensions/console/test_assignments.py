@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from chalicelib.extensions.console import colleagues
 from tests.api import Answer, Api
 from tests.conftest import PassTime
-from tests.extensions.console.browser import Browser
+from tests.extensions.console.browser import Browser, live_path
 from tests.extensions.console.test_inbox import converse, names_in
 from tests.extensions.console.test_inbox import signed_in as signed_in
 
@@ -183,3 +184,20 @@ def test_a_reopened_conversation_says_that_its_wait_is_lost(
     answer = signed_in.submit(page, ANN, {"undo": undo_in(page)})
     assert "the wait could not be restored" in answer.text and "has been undone" not in answer.text
     assert names_in(signed_in.open("/convos")) == ["Bea", "Ann"]
+
+
+def test_the_menu_has_a_maximum_also_in_updates_and_a_form_assigns_to_others(
+    signed_in: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(colleagues, "MAX_IN_MENU", 2)
+    for name in ("Abe", "Ada"):
+        workspace_api.post(f"/v2/clients/{name}", {"orgId": "acme", "name": name, "email": f"{name}@acme.test"})
+    page = signed_in.open(ANN)
+    assert "only the first 2 people" in page.text
+    workspace_api.post("/v3/agents/support/convos/Ann/assign", {"assignToUserId": "sam"})
+    news = signed_in.open(ANN + live_path(page.text)).text
+    for text, others in ((page.text, []), (news, [""])):  # the conversation has no assignee at first
+        assert re.findall('name="to" value="([^"]*)"', text) == [*others, "bo", "Abe", "Ada"]
+    assert '<p class="assigned">Sam &lt;b&gt;</p>' in news
+    answer = signed_in.submit(page, ANN, {"action": "assign", "email": "sam@acme.test"})
+    assert "The conversation is assigned to Sam &lt;b&gt;." in answer.text
