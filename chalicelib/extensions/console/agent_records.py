@@ -200,7 +200,10 @@ def _deletion_page(
 
 
 def _deleted_counts(session: Session, agent_id: str) -> dict[str, str]:
-    """Return how many conversations and leads a deletion removes, as texts. This costs two requests."""
+    """Return how many conversations and leads a deletion removes, as texts.
+
+    This costs one request, and one per MB of up to 1,001 leads.
+    """
     t = guard.texts(session)
     months = tallies.list_months(session.workspace_id, agent_id)
     stored = lead_ranges.oldest_first(session.workspace_id, _EVERY_LEAD._replace(agent_id=agent_id), _MAX_LEADS + 1)

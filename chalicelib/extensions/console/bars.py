@@ -16,10 +16,10 @@ class Bar(NamedTuple):
 
 def largest(bars: Iterable[Bar]) -> list[Bar]:
     """Return at most eight bars with a total, the highest first."""
-    return with_zeros(bar for bar in bars if bar.total)
+    return ranked(bar for bar in bars if bar.total)
 
 
-def with_zeros(bars: Iterable[Bar]) -> list[Bar]:
+def ranked(bars: Iterable[Bar]) -> list[Bar]:
     """Return at most eight bars, the highest first, or none if no bar has a total."""
-    ranked = sorted(bars, key=lambda bar: (-bar.total, bar.name))[:_MAX_BARS]
-    return ranked if any(bar.total for bar in ranked) else []
+    highest = sorted(bars, key=lambda bar: (-bar.total, bar.name))[:_MAX_BARS]
+    return highest if any(bar.total for bar in highest) else []

@@ -20,7 +20,7 @@ MEMBERS = (*_GRANTED, *_FLAGS, _PAGES)
 
 
 class ChangedRight(NamedTuple):
-    """A changed member, and what became of it. `is_set` is whether a flag is set, or None for other members."""
+    """A changed member and its value after the change. `is_set` is whether a flag is set, or None for other members."""
 
     path: str
     text: str

@@ -55,9 +55,9 @@ def heat_map(hourly_counts: Iterable[Any], period: Any, name: str) -> list[list[
 def with_rates(entry: Document) -> Document:
     """Return an interval's or a period's counts, with its rates per 100 conversations.
 
-    `unassisted` is the number of conversations minus the number of handoffs. It is a lower limit for the conversations
-    without a handoff, because a conversation can have several. Rates have one decimal. Without conversations, there are
-    no rates.
+    `unassisted` is the number of conversations minus the number of handoffs. It approximates the number of
+    conversations without a handoff, because a conversation can have several handoffs, also in a later period. Rates
+    have one decimal. Without conversations, there are no rates.
     """
     conversations = entry["conversations"]
     counts = {**entry, "unassisted": max(conversations - entry["handoffs"], 0)}

@@ -110,7 +110,7 @@ def is_long_wait(record: Document) -> bool:
 def hours_of_long_wait(record: Document) -> int:
     """Return for how many hours a conversation has been waiting for a person, or 0 for at most an hour.
 
-    From 24 hours, the number is one of whole days.
+    From 24 hours, the result is a multiple of 24.
     """
     since = unix_seconds(record.get("waitingSince") or record.get("lastModified"))
     seconds = clock.seconds() - since if record.get("state") == WAITING and since is not None else 0

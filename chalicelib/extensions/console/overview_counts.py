@@ -87,7 +87,7 @@ def _by_organisation(
     other = guard.texts(session)("no_organisation")
     for agent_id, hours in of_agents.items():
         totals[names.get(agent_id, other)] += _conversations(period, hours)
-    return bars.with_zeros(Bar(name, total) for name, total in totals.items())
+    return bars.ranked(Bar(name, total) for name, total in totals.items())
 
 
 def _by_dimensions(session: Session, recent: Any, period: Any, agent_ids: list[str]) -> dict[str, list[Bar]]:

@@ -1,7 +1,7 @@
 """The number of waiting conversations as a session's last request counted it, so that every page can begin with it.
 
-The number is kept while the process caches the session, at most 30 seconds. A page shows it until its script has got
-the present number.
+The number is kept while the process caches the session, at most 30 seconds. A page shows it until its script receives
+the current number.
 """
 
 from chalicelib.extensions.console.sessions import Session
