@@ -13,13 +13,14 @@ class AgentFacts(NamedTuple):
 
     The counts of waiting conversations are texts, `total` of all agents. An agent that is in no organisation has an
     empty list, and one whose organisations are unknown is missing. `has_bot` is None for people who cannot connect a
-    bot.
+    bot. `failing_bot` is the id of a bot's webhook that fails, if one is known to.
     """
 
     total: str
     waiting: dict[str, str]
     organisations: dict[str, list[Document]]
     has_bot: bool | None
+    failing_bot: str | None = None
 
     def waiting_first(self, agents: list[Document]) -> list[Document]:
         """Return these agents in the order of the number of their waiting conversations, highest first."""
@@ -34,8 +35,9 @@ def read(session: Session, agent_ids: Sequence[str], hooks: Sequence[Document] |
     total, waiting = _waiting(session, agent_ids) if "/convos" in session.pages else ("0", {})
     if session.client_id is not None or not agent_ids:
         return AgentFacts(total, waiting, {}, None)
-    has_bot = bots.is_connected(bots.webhooks() if hooks is None else hooks)
-    return AgentFacts(total, waiting, _organisations(agent_ids), has_bot)
+    hooks = bots.webhooks() if hooks is None else hooks
+    organisations, failing = _organisations(agent_ids), bots.find_failing(hooks, session.failing or ())
+    return AgentFacts(total, waiting, organisations, bots.is_connected(hooks), failing)
 
 
 def _waiting(session: Session, agent_ids: Sequence[str]) -> tuple[str, dict[str, str]]:

@@ -1,6 +1,6 @@
 """Finds the webhooks through which bots receive visitors' messages."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from chalicelib.extensions.console import calls
 from chalicelib.storage import Document
@@ -16,3 +16,8 @@ def webhooks() -> list[Document]:
 def is_connected(hooks: Iterable[Document]) -> bool:
     """Return whether any of these webhooks is active."""
     return any(hook["enabled"] for hook in hooks)
+
+
+def find_failing(hooks: Iterable[Document], failing: Container[str]) -> str | None:
+    """Return the id of the first active webhook among those that fail, or None."""
+    return next((hook["id"] for hook in hooks if hook["enabled"] and hook["id"] in failing), None)

@@ -1,15 +1,18 @@
 """The list of agents: their organisations, waiting conversations and last changes, and its order."""
 
+import html
 import re
 
 import pytest
 
 from chalicelib.extensions import has
 from chalicelib.extensions.console import organisation_list
+from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.capacity import metered
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.rows import fail_delivery, queue_event
 
 AGENT = "/agents/support"
 
@@ -111,6 +114,23 @@ def test_the_head_of_an_agent_shows_its_state(operator: Browser, signed_in: Brow
     workspace_api.post("/v3/webhooks", {"webhook": hook})
     head = operator.open("/agents/other").text.partition('class="panels"')[0]
     assert "</span> Bot connected" in head and "None waiting" in head and "No organisation" in head
+
+
+def test_an_agent_with_a_failing_bot_does_not_look_connected(
+    operator: Browser, signed_in: Browser, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    hook = {"url": "https://bot.example.com/cams", "events": ["message_received"]}
+    hook_id = workspace_api.post("/v3/webhooks", {"webhook": hook}).data["id"]
+    fail_delivery(workspace.workspace_id, hook_id, queue_event(workspace.workspace_id, hook_id))
+    operator.open("/settings")  # reads which webhooks fail
+    link = f'href="{operator.home}/settings/webhooks/{hook_id}">The bot\'s webhook fails</a>'
+    for path in (AGENT, f"{AGENT}/replies", f"{AGENT}/try"):
+        head, _, rest = html.unescape(operator.open(path).text).partition('class="panels"')
+        assert link in head and "Bot connected" not in head
+        assert ("Last delivery failed" in rest) == path.endswith("/try")
+    assert "webhook fails" not in signed_in.open(AGENT).text
+    workspace_api.patch(f"/v3/webhooks/{hook_id}", {"webhook": {"enabled": False}})
+    assert "No bot connected" in operator.open(AGENT).text
 
 
 def test_a_client_finds_the_technical_settings_in_a_closed_part(
