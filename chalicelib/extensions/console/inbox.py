@@ -16,6 +16,7 @@ from chalicelib.http import parameters
 from chalicelib.storage import Document, split_key
 
 WAITING = "requested_chat"
+_WITH_AI = "ai-chatting"
 MAX_ROWS = 50  # the maximum number of conversations on a page
 # The inbox entries per request, and the maximum number of requests to count them.
 _PORTION, _MAX_REQUESTS = 100, 10
@@ -121,10 +122,13 @@ def hours_of_long_wait(record: Document) -> int:
 def record_of(row: ConversationRow) -> Document:
     """Return a conversation's metadata, with `ID`, `agentId` and, in the state `requested_chat`, `waitingSince`.
 
-    Only rows of the inbox's index have `waitingSince`, in Unix seconds.
+    Only rows of the inbox's index have `waitingSince`, in Unix seconds. A conversation without a state is with the AI,
+    as pages show it, so that the filter by state finds it.
     """
     agent_id, conversation_id = split_key(row.agent)[1], split_key(row.conversation)[2]
-    record = {**store.read_metadata(row), "ID": conversation_id, "agentId": agent_id}
+    metadata = store.read_metadata(row)
+    state = metadata.get("state") or _WITH_AI
+    record = {**metadata, "state": state, "ID": conversation_id, "agentId": agent_id}
     since = waiting_since(row, record)
     return record if since is None else {**record, "waitingSince": since}
 

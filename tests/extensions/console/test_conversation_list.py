@@ -152,6 +152,16 @@ def test_a_page_with_filters_examines_a_part_and_continues(
         assert signed_in.open(f"/convos?{query}").text.count(">Search older entries</a>") == number
 
 
+def test_the_filter_with_the_ai_finds_conversations_without_a_state(signed_in: Browser, workspace_api: Api) -> None:
+    """Pages show them as conversations with the AI."""
+    message = {"mid": "1", "item": {"text": "Hello"}}
+    workspace_api.post(f"/agents/{AGENTS[0]}/interact/new/messages", {"messages": [message]})
+    workspace_api.post(f"/agents/{AGENTS[0]}/interact/new/state", {"metadata": {"userName": "Nia"}})
+    assert not workspace_api.get(f"/v3/agents/{AGENTS[0]}/convos/new").data.get("state")
+    assert "Nia" in names_on_all(signed_in, "/convos?tab=all&state=ai-chatting")
+    assert "Nia" not in names_on_all(signed_in, "/convos?tab=all&state=ended_chat")
+
+
 @pytest.mark.parametrize("query", ["", "&state=human-chatting"])
 def test_a_page_costs_at_most_two_requests_per_agent(
     signed_in: Browser, workspace_api: Api, pass_time: PassTime, query: str
@@ -232,7 +242,8 @@ def test_a_conversation_with_the_id_is_first_and_listed_once(
     assert "Only conversations with this id" in page.text and "were searched" not in page.text
     names = names_on_all(signed_in, "/convos?q=V01")
     assert sorted(names[:2]) == ["V01", "Visitor of V01"] and names[2:] == ["Visitor of V01 again"]
-    assert names_in(signed_in.open("/convos?q=V01&state=ai-chatting")) == ["V01"]
+    assert sorted(names_in(signed_in.open("/convos?q=V01&state=ai-chatting"))) == ["V01", "Visitor of V01"]
+    assert names_in(signed_in.open("/convos?q=V01&state=ended_chat")) == []
 
 
 def test_a_transcript_links_the_other_conversations_of_its_visitor(
