@@ -15,14 +15,10 @@ _MAX_REQUESTS = 5
 
 
 class Colleagues(NamedTuple):
-    """The id and name of each possible assignee, sorted by name, and whether there are more.
-
-    `without_password` contains the ids of the people who cannot sign in yet.
-    """
+    """The id and name of each possible assignee, sorted by name, and whether there are more."""
 
     people: list[tuple[str, str]]
     has_more: bool
-    without_password: frozenset[str] = frozenset()
 
     def values(self) -> Document:
         """Return the template variables for a menu of people."""
@@ -30,7 +26,6 @@ class Colleagues(NamedTuple):
             "colleagues": self.people,
             "people_in_menu": self.people[:MAX_IN_MENU],
             "has_more_colleagues": self.has_more,
-            "without_password": self.without_password,
         }
 
 
@@ -53,8 +48,7 @@ def list_colleagues(session: Session) -> Colleagues:
             break
     enabled = [colleague for colleague in colleagues if not colleague.get("disabled")]
     named = [(one["ID"], truncate(display_name(one, "name", "email", "ID"), MAX_NAME)) for one in enabled]
-    without_password = frozenset(one["ID"] for one in enabled if not one.get("dashboardPassword"))
-    return Colleagues(sorted(named, key=lambda pair: pair[1].casefold()), bool(following), without_password)
+    return Colleagues(sorted(named, key=lambda pair: pair[1].casefold()), bool(following))
 
 
 def list_assignees(session: Session, conversations: Iterable[Document]) -> list[tuple[str, str]]:

@@ -153,13 +153,9 @@ def test_a_page_with_filters_examines_a_part_and_continues(
 
 
 def test_the_filter_with_the_ai_finds_conversations_without_a_state(signed_in: Browser, workspace_api: Api) -> None:
-    """Pages show them as conversations with the AI."""
-    message = {"mid": "1", "item": {"text": "Hello"}}
-    workspace_api.post(f"/agents/{AGENTS[0]}/interact/new/messages", {"messages": [message]})
     workspace_api.post(f"/agents/{AGENTS[0]}/interact/new/state", {"metadata": {"userName": "Nia"}})
-    assert not workspace_api.get(f"/v3/agents/{AGENTS[0]}/convos/new").data.get("state")
-    assert "Nia" in names_on_all(signed_in, "/convos?tab=all&state=ai-chatting")
-    assert "Nia" not in names_on_all(signed_in, "/convos?tab=all&state=ended_chat")
+    assert names_on_all(signed_in, "/convos?tab=all&state=ai-chatting") == ["Nia"]
+    assert names_on_all(signed_in, "/convos?tab=all&state=ended_chat") == []
 
 
 @pytest.mark.parametrize("query", ["", "&state=human-chatting"])
