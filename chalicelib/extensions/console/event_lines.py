@@ -171,8 +171,8 @@ def _text(transfer: Transfer, t: "Texts", names: Mapping[str, str]) -> str:
     """Return a transfer's text in the person's language, or an empty string for the state of a new conversation."""
     old, new, to, by = transfer.old, transfer.new, transfer.to, _author(transfer, names)
     assignee = names.get(to or "", "")
-    if new == store.WITH_PERSON != old and to == transfer.old_to and by:  # a colleague answers for the assignee
-        return t("event.took", name=by)
+    if new == store.WITH_PERSON != old and to == transfer.old_to and by:  # a reopening, or an answer for the assignee
+        return _by(t("event.reopened"), by, t) if old == _ENDED else t("event.took", name=by)
     if new == old or (new == store.WITH_PERSON and assignee and by and by != assignee):
         if to and by != assignee:
             return _by(t("event.assigned", name=assignee or t("event.person")), by, t)

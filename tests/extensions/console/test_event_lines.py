@@ -103,6 +103,8 @@ def test_an_answer_for_a_colleague_is_a_takeover_and_an_undone_end_a_reopening(
         ({"action": "end"}, "Ended by Bo de Vries"),
         ({"undo": ""}, "Reopened by Bo de Vries"),
         ({"action": "reply", "text": "Hello"}, "Bo de Vries took over"),
+        ({"action": "end"}, "Ended by Bo de Vries"),
+        ({"undo": ""}, "Reopened by Bo de Vries"),
     ):
         pass_time(60)
         values = {name: value or undo for name, value in fields.items()}
