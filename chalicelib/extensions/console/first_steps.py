@@ -49,11 +49,12 @@ def _conversations(agent_id: str) -> list[Any]:
 
 
 def _colleague() -> FirstStep:
-    """Return the last step. People belong to an organisation, so the first organisation comes before them."""
+    """Return the last step. People belong to an organisation, so the first organisation comes before them.
+
+    The form for it knows from `for` that its person is a colleague.
+    """
     if calls.get("/v3/clients", {"limit": 1})["data"]:
         return FirstStep("colleague", "/settings", is_done=True)
     organisations = calls.get("/v3/orgs", {"pageSize": 1})["data"]
-    page = (
-        f"/settings/orgs/{quote(organisations[0]['ID'], safe='')}/new-client" if organisations else "/settings/new-org"
-    )
-    return FirstStep("colleague", page, is_done=False)
+    organisation = f"orgs/{quote(organisations[0]['ID'], safe='')}/new-client" if organisations else ""
+    return FirstStep("colleague", f"/settings/{organisation or 'new-org?for=colleague'}", is_done=False)

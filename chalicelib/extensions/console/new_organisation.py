@@ -10,6 +10,7 @@ from chalicelib.extensions.console import calls, guard, organisation_list, overv
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.notifications import mail_settings
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _AGENTS, _PASSWORD, _ADMINISTRATOR = "widgetIDs", "dashboardPassword", "isOrgAdmin"
@@ -23,8 +24,13 @@ _OF_FORM = ("form", "form_id")
 
 @signed_in("/settings")
 def read_new_organisation(session: Session) -> Response:
-    """Show the form for a new organisation. A workspace's only agent is already selected."""
+    """Show the form for a new organisation.
+
+    For a colleague, a workspace's only agent is already selected. A customer may see nothing that is not chosen.
+    """
     rights.require_operator(session)
+    if not _is_for_colleague():
+        return _page(session, {})
     titles = overview.first_agents(session.workspace_id, overview.MAX_AGENTS).titles
     selected = {f"{_AGENTS}.{agent_id}": "on" for agent_id in titles if len(titles) == 1}
     return _page(session, {_ADMINISTRATOR: "on", **selected})
@@ -43,6 +49,10 @@ def create_organisation(session: Session) -> Response:
     sessions.clear_cache()
     saved = _invite(session, created["invited"]) if created["invited"] else "created"
     return pages.saved(session.workspace_id, f"/settings/orgs/{created['ID']}", saved)
+
+
+def _is_for_colleague() -> bool:
+    return current_request.query_value("for") == "colleague"
 
 
 def _create(session: Session, sent: dict[str, str]) -> Document:
@@ -96,4 +106,5 @@ def _page(session: Session, values: dict[str, str], error: errors.ApiError | Non
         others=organisation_list.by_agent(organisation_list.read_all()[0], titles),
         has_more_agents=has_more,
         sends_mail=mail_settings.are_complete(),
+        is_for_colleague=_is_for_colleague(),
     )

@@ -46,7 +46,7 @@ def links(page: Answer, home: str) -> list[str]:
 def test_the_steps_lead_from_an_empty_workspace_to_a_conversation(operator: Browser, api: Api) -> None:
     page = operator.open("/overview")
     assert steps(page) == dict.fromkeys(STEPS, False)
-    assert links(page, operator.home) == ["/new-agent", "/settings/new-org"]
+    assert links(page, operator.home) == ["/new-agent", "/settings/new-org?for=colleague"]
     assert '/docs">Documentation</a>' in page.text
 
     operator.submit(operator.open("/new-agent"), "/new-agent", {"title": "Sales"})
@@ -64,7 +64,7 @@ def test_the_steps_lead_from_an_empty_workspace_to_a_conversation(operator: Brow
 
     page, agent = operator.open(organisation), f"widgetIDs.{agent_id}"
     assert f'name="{agent}" type="checkbox" checked' in page.text
-    page = operator.submit(page, "/new-org", {"name": "Acme", agent: "on"})
+    page = operator.submit(page, "/new-org?for=colleague", {"name": "Acme", agent: "on"})
     assert "The organisation has been created." in page.text
     (organisation,) = links(operator.open("/overview"), operator.home)[3:]
     person = {"name": "Bo", "email": "bo@acme.test", "dashboardPassword": PASSWORD, "canAccess./convos": "on"}

@@ -114,9 +114,20 @@ def test_a_stage_without_mail_asks_for_a_password(operator: Browser, workspace_a
     assert operator.another().sign_in("ann@boats.test", PASSWORD).status == 200
 
 
-def test_the_form_says_what_is_optional_and_offers_an_administrator(operator: Browser) -> None:
+def test_the_form_says_what_is_optional(operator: Browser) -> None:
     page = operator.open(NEW).text
     optional = re.findall(r'<h2>([\w ]+) <span class="hint">optional</span>', page)
     assert optional == ["First person", "Agents"]
-    assert 'name="isOrgAdmin" type="checkbox" checked' in page
     assert "People from all of them see its conversations." in page
+
+
+def test_only_a_colleague_gets_the_only_agent_unasked(operator: Browser, workspace_api: Api) -> None:
+    assert workspace_api.delete("/v3/agents/other").status == 200
+    box = re.compile('name="([^"]*)" type="checkbox" checked')
+    customer, colleague = (operator.open(f"{NEW}{query}") for query in ("", "?for=colleague"))
+    assert (customer.status, box.findall(customer.text)) == (200, [])
+    assert box.findall(colleague.text) == ["isOrgAdmin", "widgetIDs.support"]
+    hint = "Your colleague sees the conversations of the agents that you select below."
+    assert (hint in customer.text, hint in colleague.text) == (False, True)
+    refused = operator.submit(colleague, "/new-org?for=colleague", {"name": "", "widgetIDs.support": "on"})
+    assert (refused.status, hint in refused.text, box.findall(refused.text)) == (400, True, ["widgetIDs.support"])
