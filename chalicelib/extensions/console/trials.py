@@ -36,20 +36,25 @@ def send_message(session: Session, agent_id: str) -> Response:
     sent = guard.form()
     convo_id = sent.get("convo", "")
     try:
-        _send(agent_id, convo_id, _message(session, sent), is_first="first" in sent)
+        _send(agent_id, convo_id, _message(session, sent))
+        if "first" in sent:
+            _mark(session, agent_id, convo_id)
     except (errors.Invalid, errors.TooLarge) as error:
         return _page(session, agent_id, convo_id, sent.get("text", ""), error)
     return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}/try?convo={convo_id}#text")
 
 
-def _send(agent_id: str, convo_id: str, body: Document, *, is_first: bool) -> None:
-    """Add the message, and tag a new conversation. Raise NotFound for a conversation that is not a trial."""
+def _send(agent_id: str, convo_id: str, body: Document) -> None:
+    """Add the message. Raise NotFound for a conversation that is not a trial."""
     if not _CONVERSATION.fullmatch(convo_id):
         raise errors.NotFound.of("conversation")
     commit_now(lambda: calls.send("POST", _MESSAGES, body, agent_id=agent_id, user_id=convo_id))
-    if is_first:
-        tagged = {"conversation": {"tags": [TAG]}}
-        commit_now(lambda: calls.send("PATCH", _CONVERSATION_PATH, tagged, agent_id=agent_id, convo_id=convo_id))
+
+
+def _mark(session: Session, agent_id: str, convo_id: str) -> None:
+    """Tag a new conversation, and name its visitor in the page's language, because lists would show its id."""
+    marks = {"conversation": {"tags": [TAG], "userName": guard.texts(session)("test_visitor")}}
+    commit_now(lambda: calls.send("PATCH", _CONVERSATION_PATH, marks, agent_id=agent_id, convo_id=convo_id))
 
 
 def _message(session: Session, sent: dict[str, str]) -> Document:

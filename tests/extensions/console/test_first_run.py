@@ -156,6 +156,21 @@ def test_a_trial_goes_on_and_adds_a_message_once_per_form(operator: Browser, api
     assert conversation["messagesNum"] == 2 and conversation["ID"].startswith("try-")
 
 
+def test_a_trial_has_a_readable_visitor_and_says_that_it_counts(operator: Browser, api: Api) -> None:
+    api.post("/v2/agents/support", {"title": "Support"})
+    for language, visitor, counts in (
+        ("en", "Test visitor", "counts in analytics"),
+        ("nl", "Testbezoeker", "telt mee"),
+    ):
+        operator.submit(operator.open("/account"), "/account", {"preferredLanguage": language, "timezone": ""})
+        page = operator.open("/agents/support/try")
+        assert (counts in page.text) == has("reports")
+        operator.submit(page, "/try", {"text": "Hello"})
+        listed = api.get("/v3/agents/support/convos").data
+        assert visitor in [one["userName"] for one in listed]
+        assert f"<strong>{visitor}" in operator.open("/convos?tab=all").text
+
+
 def test_an_operator_answers_a_trial_as_the_agent(operator: Browser, api: Api) -> None:
     """Without a bot, the answer is the next step after the visitor's message. The answer does not ask for a person."""
     api.post("/v2/agents/support", {"title": "Support"})
