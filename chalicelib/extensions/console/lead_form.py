@@ -59,7 +59,7 @@ def _save(session: Session, agent_id: str, lead_id: str, sent: dict[str, str]) -
 
     def save() -> Response:
         if change := fields.change(own, lead, values):
-            if not _EMAIL.fullmatch(change.get("email") or "a@b.c"):
+            if change.get("email") and not _EMAIL.fullmatch(change["email"]):
                 raise guard.form_error(session, "email.address")
             commit_now(lambda: calls.send("PATCH", _PATH, {"lead": change}, tag, lead_id=lead_id))
         return pages.saved(session.workspace_id, f"/leads/{quote(agent_id)}/{lead_id}", "true")
