@@ -25,7 +25,7 @@ const shortcuts = {
   "?": () => help.showModal(),
 };
 document.onkeydown = (event) => {
-  const isField = event.target.closest("input:not([type=checkbox]), textarea, select, dialog, p[autofocus]");
+  const isField = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
   if (event.key === "Escape" && isField?.matches("textarea")) isField.blur();
   if (isField || event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(shortcuts, event.key)) return;
   event.preventDefault();
