@@ -1,6 +1,7 @@
 """The first steps of an operator: from an empty workspace to a conversation, in the browser alone."""
 
 import html
+import json
 import re
 
 import pytest
@@ -8,11 +9,13 @@ import pytest
 from chalicelib.extensions import has
 from chalicelib.extensions.console import agent_records, conversation_list
 from chalicelib.extensions.console.notifications import inbox
+from chalicelib.webhooks import queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import items
+from tests.webhooks import pipeline
 
 STEPS = ["Create an agent", "Try it", "Put it on a site", "Invite a colleague"]
 
@@ -141,6 +144,20 @@ def test_sample_data_is_added_once_per_form_and_removed_with_its_agent(operator:
     operator.submit(deletion, "/delete", {"title": "Sample agent"})
     assert (api.get("/v3/agents").data, api.get("/v3/leads").data) == ([], [])
     assert "Noor Jansen" not in operator.open("/convos").text
+
+
+@pytest.mark.parametrize("path", ["/overview", "/new-agent"])
+def test_sample_data_says_that_webhooks_receive_it(operator: Browser, api: Api, path: str) -> None:
+    hook = {"url": "https://bot.example.com/cams", "events": ["message_received", "lead_captured"]}
+    hook_id = api.post("/v3/webhooks", {"webhook": hook}).data["id"]
+    page = operator.open(path)
+    assert "Active webhooks also receive them" in page.text and "Delete the agent to remove all of them." in page.text
+    stream = pipeline.Stream()
+    operator.submit(page, "/sample-data", {})
+    pipeline.fan_out(stream.read())
+    queued = [json.loads(one) for name in (queue.FAST, queue.SLOW) for one in pipeline.waiting(name)]
+    sent = {type_: len(events) for _, webhook_id, type_, events, *_ in queued if webhook_id == hook_id}
+    assert sent == {"message_received": 9, "lead_captured": 1}
 
 
 def test_a_trial_goes_on_and_adds_a_message_once_per_form(operator: Browser, api: Api) -> None:
