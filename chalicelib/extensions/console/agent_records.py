@@ -71,10 +71,12 @@ def create_agent(session: Session) -> Response:
 
 @signed_in("/agents")
 def clone_agent(session: Session, agent_id: str) -> Response:
-    """Copy an agent with its tools, and show the copy."""
+    """Copy an agent with its tools under the submitted title, and show the copy."""
     rights.require_operator(session)
-    copy = calls.send_once(guard.form().get("form_id"), f"{_PATH}/clone", None, agent_id=agent_id)
-    return _to_agent(session, copy["data"], "copied")
+    sent = guard.form()
+    copy = calls.send_once(sent.get("form_id"), f"{_PATH}/clone", None, agent_id=agent_id)["data"]
+    _rename(copy, sent.get("copy_title", "").strip())
+    return _to_agent(session, copy, "copied")
 
 
 @signed_in("/agents")
@@ -131,6 +133,13 @@ def _create(session: Session, sent: dict[str, str]) -> Any:
     filled = {_LANG: sent.get(_LANG, ""), _PROMPT: prompt if prompt.strip() else ""}
     agent = {_TITLE: title, **{name: text for name, text in filled.items() if text}}
     return calls.send_once(form_id, "/v3/agents", {"agent": agent})["data"]
+
+
+def _rename(copy: Document, title: str) -> None:
+    """Give a new copy this title, unless it is empty or the copy was renamed since, so a form can be sent twice."""
+    agent, tag = calls.read(_PATH, agent_id=copy["ID"])
+    if title and agent.get(_TITLE) == copy.get(_TITLE) != title:
+        calls.commit_now(lambda: calls.send("PATCH", _PATH, {"agent": {_TITLE: title}}, tag, agent_id=copy["ID"]))
 
 
 def _suggested(t: Texts, starter: str) -> dict[str, str]:

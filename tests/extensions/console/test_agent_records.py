@@ -149,6 +149,23 @@ def test_a_copy_has_a_key_of_its_own_and_a_form_makes_one_copy(operator: Browser
     assert len(agents) == len({agent["SECRET_API_KEY"] for agent in agents}) == 2
 
 
+@needs_copies
+def test_a_copy_gets_its_own_title_and_no_organisation(operator: Browser, workspace_api: Api) -> None:
+    page = operator.open("/agents/support")
+    assert 'name="copy_title" type="text" value="Copy of Support"' in page.text
+    for _ in range(2):
+        copied = operator.submit(page, "/support/clone", {"copy_title": " Copy of Support "})
+    titles = sorted(agent["title"] for agent in workspace_api.get("/v3/agents").data)
+    assert titles == ["Copy of Support", "Other", "Support"]
+    notice = "It belongs to no organisation yet, so only operators see it."
+    link = f'<a href="{operator.home}/settings#organisations">Choose an organisation</a>'
+    assert f"{notice} {link}" in copied.text
+    (copy,) = [agent["ID"] for agent in workspace_api.get("/v3/agents").data if agent["title"] == titles[0]]
+    workspace_api.post(f"/v2/agents/{copy}", {"title": "Nights"})
+    operator.submit(page, "/support/clone", {"copy_title": "Copy of Support"})
+    assert workspace_api.get(f"/v3/agents/{copy}").data["title"] == "Nights"
+
+
 def test_a_deletion_counts_what_it_removes(
     operator: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
