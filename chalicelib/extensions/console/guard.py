@@ -47,6 +47,8 @@ MAX_NEXT = 1_000
 # The pages whose forms an operator may send while viewing the console as a client.
 _WHILE_VIEWING = ("/sign-out", sessions.END_VIEW)
 
+# The statuses of addresses and methods without a view. After other errors, a session may be unreadable.
+_WITHOUT_VIEW = (404, 405)
 _View = Callable[..., Response]
 
 
@@ -131,6 +133,20 @@ def with_error_page(
         message, status = _missing(error, language) or sentence(error, language), error.STATUS_CODE
         back = page if session and page in session.pages else session.first_page if session else ""
         return pages.page("error.html", language, status, session=session, message=message, back=back, current=page)
+
+
+def status_page(status: int) -> Response:
+    """Return the error page of a status, for an address without a view with a signed-in person's navigation."""
+    request = current_request.request()
+    workspace = (request.uri_params or {}).get("workspace", "") if status in _WITHOUT_VIEW else ""
+    try:
+        session = sessions.current(request, workspace) if workspace else None
+    except errors.ApiError:
+        session = None
+    language, back = language_of(session), session.first_page if session else ""
+    # The error's message is meant for programs; for example, it may ask for JSON.
+    message = pages.texts(language).of_status(status)
+    return pages.page("error.html", language, status, session=session, message=message, back=back, current="")
 
 
 def form(max_bytes: int = _MAX_SENT) -> dict[str, str]:

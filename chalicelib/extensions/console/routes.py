@@ -173,12 +173,9 @@ def show_pages(request: Request, get_response: Callable[[Request], Response]) ->
     is_page = str(response.headers.get("Content-Type")).startswith("text/html")
     if response.status_code < 400 or is_page or not f"{request.path}/".startswith("/console/"):
         return response
-    pages: Any = import_module("chalicelib.extensions.console.pages")
+    guard: Any = import_module("chalicelib.extensions.console.guard")
     with current_request.request_context(request):
-        language, status = pages.browser_language(), response.status_code
-        # The error's message is meant for programs; for example, it may ask for JSON.
-        message = pages.texts(language).of_status(status)
-        shown: Response = pages.page("error.html", language, status, session=None, message=message)
+        shown: Response = guard.status_page(response.status_code)
         return shown
 
 

@@ -31,6 +31,9 @@ def test_a_token_is_shown_once_and_revoked(operator: Browser, workspace_api: Api
 def test_the_address_of_a_form_explains_itself(operator: Browser) -> None:
     page = operator.open("/settings/tokens")  # the address bar shows it after a token was created
     assert (page.status, "This address only receives forms;" in page.text) == (405, True)
+    assert f'href="{operator.home}/overview">Go to Overview</a>' in page.text and ">Sign in<" not in page.text
+    stranger = operator.another().open("/settings/tokens")
+    assert (stranger.status, ">Sign in</a>" in stranger.text, "signed-in" in stranger.text) == (405, True, False)
 
 
 def test_a_new_token_can_only_read_by_default(operator: Browser) -> None:
