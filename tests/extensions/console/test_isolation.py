@@ -162,7 +162,7 @@ def test_a_client_without_organisation_has_no_colleagues(
         lambda session: listed.append(colleagues.list_colleagues(session)) or listed[-1],
     )
     assert browser.open("/convos").status == 200
-    assert listed == [([], False, frozenset())]
+    assert listed == [([], False)]
 
 
 def test_a_file_that_is_missing_is_an_error_page(browser: Browser) -> None:
