@@ -246,10 +246,10 @@ def test_ctrl_k_opens_the_search_and_enter_the_first_result(person: Person) -> N
     assert person.find(rows).is_displayed() and person.find(".places-search li kbd").is_displayed()
     person.find("#place").send_keys("lead")
     person.wait_until(lambda: not person.find(rows).is_displayed())
-    assert "searches" in person.text() and "opens the first result" not in person.text()
+    assert "↵ search" in person.text() and "opens the first result" not in person.text()
     person.find("#place").send_keys(Keys.ENTER)
     person.sees("All leads with")
-    assert person.find(".places-search li kbd").is_displayed() and "searches" not in person.text()
+    assert person.find(".places-search li kbd").is_displayed() and "↵ search" not in person.text()
     person.driver.switch_to.active_element.send_keys(Keys.ENTER)
     person.wait_until(lambda: person.driver.current_url.endswith("/leads"))
 
