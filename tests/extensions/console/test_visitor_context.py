@@ -89,3 +89,12 @@ def test_leads_need_access_to_leads(browser: Browser, workspace_api: Api) -> Non
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     page = browser.open(PAGE)
     assert listed(page, "convos") == ["old"] and "/leads" not in page.text
+
+
+def test_a_conversation_leads_people_who_may_open_agents_to_its_agent(browser: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/agents/support/interact/ann/state", {"metadata": {"userName": "Ann"}})
+    for pages, is_linked in ((None, True), (["/convos"], False)):
+        workspace_api.post("/v2/clients/bo", {"canAccess": pages})
+        browser.start_session(email="bo@acme.test", password=PASSWORD)
+        page = browser.open("/convos/support/ann").text
+        assert (f'<dt>Agent</dt><dd><a href="{browser.home}/agents/support">' in page) == is_linked
