@@ -26,7 +26,6 @@ from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.rendering import Texts
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
-from chalicelib.leads.listing import LeadQuery
 from chalicelib.storage import Document
 
 _PATH = "/v3/agents/{agent_id}"
@@ -34,7 +33,6 @@ _FIELDS = (_TITLE, _LANG, _PROMPT, _TEMPLATE) = ("title", "lang", "vg_systemProm
 STARTERS = ("support", "leads", "bookings")
 """The names of the agents that the form for a new agent suggests. Their texts are `starter.<name>`."""
 _MAX_LEADS = 1_000  # a deletion page counts at most this many leads
-_EVERY_LEAD = LeadQuery(None, None, None, "", None)
 _ORGANISATION = "org"
 # The member of an exported template's file that contains the template.
 _EXPORTED = "agentTemplate"
@@ -215,7 +213,9 @@ def _deleted_counts(session: Session, agent_id: str) -> dict[str, str]:
     """
     t = guard.texts(session)
     months = tallies.list_months(session.workspace_id, agent_id)
-    stored = lead_ranges.oldest_first(session.workspace_id, _EVERY_LEAD._replace(agent_id=agent_id), _MAX_LEADS + 1)
+    stored = lead_ranges.oldest_first(
+        session.workspace_id, lead_ranges.EVERY_LEAD._replace(agent_id=agent_id), _MAX_LEADS + 1
+    )
     counted = sum(1 for _ in islice(stored, _MAX_LEADS + 1))
     number = template_filters.number(min(counted, _MAX_LEADS), t)
     return {

@@ -8,14 +8,12 @@ from typing import NamedTuple
 
 from chalicelib.conversations.filters import Filters
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import all_conversations, overview, same_person
+from chalicelib.extensions.console import all_conversations, lead_ranges, overview, same_person
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.leads import listing
-from chalicelib.leads.listing import LeadQuery
 from chalicelib.storage import Document
 
 _MAX_LEADS, _PORTION = 500, 100
-_NEWEST_LEADS = LeadQuery(None, None, None, "", None)
 
 
 class Preview(NamedTuple):
@@ -44,7 +42,7 @@ def read(session: Session, person: dict[str, str]) -> Preview:
     agents = overview.visible_agents(session)
     conditions = _PersonFilters(None, None, person, None, None, 0, "")
     page = all_conversations.read(session.workspace_id, [*agents.titles], conditions, "", None)
-    rows = [row for _, row in islice(listing.rows(session.workspace_id, _NEWEST_LEADS, _PORTION), _MAX_LEADS)]
+    rows = [row for _, row in islice(listing.rows(session.workspace_id, lead_ranges.EVERY_LEAD, _PORTION), _MAX_LEADS)]
     leads = [{"id": row.lead_id, **lead} for row in rows if same_person.has_lead(person, lead := row.open())]
     has_more = page.following is not None or agents.has_more
     return Preview(page.conversations, has_more, leads, len(rows) == _MAX_LEADS)

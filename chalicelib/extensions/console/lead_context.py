@@ -6,13 +6,20 @@ from typing import Any
 from chalicelib import clock, ids, storage
 from chalicelib.conversations import listing, store, transcript
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import bubbles, conversations, lead_people, leads, overview, private_notes
+from chalicelib.extensions.console import (
+    bubbles,
+    conversations,
+    lead_people,
+    lead_ranges,
+    leads,
+    overview,
+    private_notes,
+)
 from chalicelib.extensions.console import conversation_actions as actions
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.inbox import VISITOR
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import truncate, unix_seconds
-from chalicelib.leads.listing import LeadQuery
 from chalicelib.storage import Document, join_key, split_key
 
 # The maximum numbers of messages, notes and other leads on the page, and of conversations and leads that are compared.
@@ -53,7 +60,7 @@ def others_of(session: Session, lead: Document) -> Document:
     if not text:
         return {"others": [], "others_query": None, "questions": {}}
     titles = overview.visible_agents(session).titles
-    newest = islice(leads.rows(session, titles, LeadQuery(None, None, None, "", None)), _MAX_LEADS)
+    newest = islice(leads.rows(session, titles, lead_ranges.EVERY_LEAD), _MAX_LEADS)
     records: Any = ({"id": row.lead_id, **row.open()} for _, row in newest)
     same = (one for one in records if leads.first_text(one, (member,))[1] == text and one["id"] != lead["id"])
     others = [*islice(same, _MAX_OTHERS)]

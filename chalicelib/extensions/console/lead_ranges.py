@@ -1,4 +1,4 @@
-"""The leads of an agent or of a workspace from the oldest. The API lists them from the newest."""
+"""The query for all leads, and leads from the oldest. The API lists them from the newest."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -9,6 +9,9 @@ from chalicelib.leads import store
 from chalicelib.leads.listing import LeadQuery
 from chalicelib.leads.store import LeadRow
 from chalicelib.storage import parent_scoped_ids
+
+EVERY_LEAD = LeadQuery(None, None, None, "", None)
+"""Selects all leads of all agents."""
 
 
 def oldest_first(workspace_id: str, query: LeadQuery, limit: int) -> pages.PositionedRows[LeadRow]:

@@ -1,6 +1,7 @@
 """Renders HTML pages, and sets the headers of each response."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from chalice.app import Response
 
@@ -62,10 +63,13 @@ def redirect(location: str, cookie: str | None = None) -> Response:
     return Response("", headers={**headers, **({"Set-Cookie": cookie} if cookie else {})}, status_code=303)
 
 
-def saved(workspace_id: str, page: str, confirmation: str) -> Response:
-    """Redirect to a workspace's page, which shows a confirmation. The page's path may end with a fragment."""
+def saved(workspace_id: str, page: str, confirmation: str, **others: str) -> Response:
+    """Redirect to a workspace's page, which shows a confirmation. The page's path may end with a fragment.
+
+    `others` are further query parameters of the page.
+    """
     path, hash_sign, fragment = page.partition("#")
-    return redirect(f"/{workspace_id}{path}?saved={confirmation}{hash_sign}{fragment}")
+    return redirect(f"/{workspace_id}{path}?{urlencode({'saved': confirmation, **others})}{hash_sign}{fragment}")
 
 
 def cookie(name: str, workspace: str, value: str, seconds: int) -> str:

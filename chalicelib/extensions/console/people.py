@@ -4,7 +4,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
-from urllib.parse import quote
 
 from chalice.app import Response
 
@@ -169,7 +168,7 @@ def _invite(session: Session, client: Document, _: str) -> Response:
 
 def _send_link(session: Session, client: Document) -> Response:
     invite(session, client["ID"])
-    return _to_organisation(session, client["orgId"], f"invited&person={quote(client['ID'])}")
+    return _to_organisation(session, client["orgId"], "invited", person=client["ID"])
 
 
 def _gets_links(client: Document) -> bool:
@@ -195,8 +194,8 @@ _ACTIONS: dict[str, Callable[[Session, Document, str], Response]] = {
 }
 
 
-def _to_organisation(session: Session, org_id: str, saved: str = "saved") -> Response:
-    return pages.saved(session.workspace_id, f"/settings/orgs/{org_id}", saved)
+def _to_organisation(session: Session, org_id: str, saved: str = "saved", **others: str) -> Response:
+    return pages.saved(session.workspace_id, f"/settings/orgs/{org_id}", saved, **others)
 
 
 def _values(client: Document) -> dict[str, Any]:
