@@ -1,4 +1,4 @@
-"""The chat widget in docs/widget runs in Chromium on a different origin than the service."""
+"""The chat widget that the console serves runs in Chromium on a different origin than the service."""
 
 import hashlib
 import json
@@ -21,11 +21,14 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 from chalicelib.credentials import tokens
+from tests import extensions
 from tests.browser import chromium, silent_hour
 from tests.reliability import runs
 from tests.reliability.runs import Run
 
-DOCS = Path(__file__).parents[2] / "docs"
+extensions.require("console")
+
+ROOT = Path(__file__).parents[2]
 FILES = {"/": ("chat.html", "text/html"), "/chat.js": ("chat.js", "text/javascript")}
 SECONDS = 30
 LOST = "The connection is lost. Trying again …"
@@ -33,13 +36,13 @@ LOST = "The connection is lost. Trying again …"
 
 def command() -> str:
     """Return the document's command that requests a token."""
-    (block,) = re.findall(r"```sh\n(.*?)```", (DOCS / "widget.md").read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = re.findall(r"```sh\n(.*?)```", (ROOT / "docs/widget.md").read_text(encoding="utf-8"), re.DOTALL)
     return str(block)
 
 
 def file(name: str) -> str:
     """Return the content of one of the widget's files."""
-    return (DOCS / "widget" / name).read_text(encoding="utf-8")
+    return (ROOT / "chalicelib/extensions/console/site" / name).read_text(encoding="utf-8")
 
 
 def bot(text: str) -> Any:

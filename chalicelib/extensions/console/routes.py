@@ -32,7 +32,11 @@ _WEBHOOK = "/settings/webhooks/{webhook_id}"
 _DELIVERY = f"{_WEBHOOK}/deliveries/{{delivery_id}}"
 _UNSUBSCRIBE, _PASSWORD = "/unsubscribe/{token}", "/password/{token}"
 
-_ENTRANCE = {"/console": "sign_in.read_entrance", "/console/assets/{name}": "sign_in.read_asset"}
+_ENTRANCE = {
+    "/console": "sign_in.read_entrance",
+    "/console/assets/{name}": "sign_in.read_asset",
+    "/console/site/{name}": "site_files.download",
+}
 _PAGES = {
     "": "sign_in.read_sign_in",
     "/overview": "overview.read_overview",

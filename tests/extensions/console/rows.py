@@ -57,6 +57,7 @@ ROWS: dict[Route, Row] = {
     ("GET", "/console"): Row(ALL, shows=False),
     ("POST", "/console"): Row(ALL, page="/console", typed={"workspace": "x"}),
     ("GET", "/console/assets/{name}"): Row(ALL, shows=False),
+    ("GET", "/console/site/{name}"): Row(ALL, shows=False),
     ("GET", _HOME): Row(ALL, shows=False),
     ("POST", _HOME): Row(ALL, page=_HOME, typed={"email": "x", "password": "x"}),
     ("GET", f"{_HOME}/overview"): Row(PERSON),

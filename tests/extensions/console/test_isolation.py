@@ -19,7 +19,8 @@ from tests.extensions.console.conftest import PASSWORD
 
 # The links in emails contain a secret token (`test_unsubscribe`, `test_one_time_links`).
 _LINKS = {"/console/{workspace}/unsubscribe/{token}", "/console/{workspace}/password/{token}"}
-OPEN = {"/console", "/console/{workspace}", "/console/{workspace}/forgot-password", "/console/assets/{name}", *_LINKS}
+_FILES = {"/console/assets/{name}", "/console/site/{name}"}
+OPEN = {"/console", "/console/{workspace}", "/console/{workspace}/forgot-password", *_FILES, *_LINKS}
 
 
 class Place(NamedTuple):

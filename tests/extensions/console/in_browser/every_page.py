@@ -24,7 +24,9 @@ _SIZES = ((1400, 900), (900, 900), (390, 844))
 _TALLEST = 2_600  # pixels of a long page
 _SCHEMES = ("light", "dark")
 # Routes of files and of parts of pages.
-_PARTS = re.compile(r"/(text|live|inbox|export|receipt|template|assets/{name}|photos/{client_id}|[a-z]+\.(csv|json))$")
+_PARTS = re.compile(
+    r"/(text|live|inbox|export|receipt|template|(assets|site)/{name}|photos/{client_id}|[a-z]+\.(csv|json))$"
+)
 _QUERIES = {"/convos": ("", "?tab=mine", "?tab=all", "?tab=all&q=room"), "/analytics": ("?days=30&by=country",)}
 _EMPTY = ("/overview", "/convos", "/convos?tab=all", "/analytics", "/leads", "/agents", "/settings")
 _SECONDS_TO_DELIVER = 5

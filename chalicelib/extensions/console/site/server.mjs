@@ -1,0 +1,63 @@
+// Serves the chat page, and opens each visitor's conversation with the agent key.
+//
+//     AGENT_KEY=… node server.mjs
+//
+// It listens on http://localhost:8000, or on the port in PORT. It needs Node.js 18 or later, no packages, and the files
+// chat.html and chat.js in its folder. To add the chat to a server of your own, copy `startSession` and its caller.
+import {createHash, randomBytes} from "node:crypto";
+import {readFile} from "node:fs/promises";
+import {createServer} from "node:http";
+
+const AGENT = "$AGENT"; // the agent's URL
+const KEY = process.env.AGENT_KEY; // gives access to all conversations of the agent, so it stays on this server
+const PORT = Number(process.env.PORT ?? 8000);
+const FILES = {"/": ["chat.html", "text/html"], "/chat.js": ["chat.js", "text/javascript"]};
+const REMEMBERED_SECONDS = 30 * 24 * 60 * 60;
+if (!KEY) {
+  console.error("Set AGENT_KEY to the agent key from the console.");
+  process.exit(1);
+}
+
+// Return the URL of a visitor's conversation, and a token with which the page can use only this conversation.
+async function startSession(visitor) {
+  // The id is a hash of the cookie. Therefore, a visitor who sees another conversation's id cannot open it.
+  const conversation = `${AGENT}/interact/${createHash("sha256").update(visitor).digest("hex").slice(0, 32)}`;
+  const response = await fetch(`${conversation}/visitor-tokens`, {
+    method: "POST",
+    headers: {"Authorization": `Bearer ${KEY}`, "Content-Type": "application/json"},
+    body: JSON.stringify({token: {expiresInSeconds: 3600}}),
+    signal: AbortSignal.timeout(20000),
+  });
+  if (!response.ok) throw new Error(`HTTP ${response.status}`); // 401 means that AGENT_KEY is wrong
+  return {conversation, token: (await response.json()).data.token};
+}
+
+// Return the status, the text, its type and a cookie. The visitor's cookie contains a random text.
+async function answer({method, url, headers}) {
+  const file = method === "GET" && FILES[url.split("?")[0]];
+  if (file) return [200, await readFile(new URL(file[0], import.meta.url), "utf8"), file[1]];
+  if (method !== "POST" || url !== "/chat-session") return [404, "Not found"];
+  // Browsers say whether a page on another site sent the request.
+  if ((headers["sec-fetch-site"] ?? "same-origin") !== "same-origin") {
+    return [403, "Only pages on this site can start a chat."];
+  }
+  const visitor = /(?:^|;) *chat=([\w-]+)/.exec(headers.cookie ?? "")?.[1] ?? randomBytes(32).toString("base64url");
+  return [200, JSON.stringify(await startSession(visitor)), "application/json", visitor];
+}
+
+function fail(problem) {
+  console.error(`The chat is not available: ${problem.message}`);
+  return [502, "The chat is not available."];
+}
+
+// Send responses that no cache keeps. Browsers send the cookie over HTTPS, and on localhost.
+createServer(async (request, response) => {
+  const [status, text, media = "text/plain", visitor = ""] = await answer(request).catch(fail);
+  const rules = `Path=/; Max-Age=${REMEMBERED_SECONDS}; HttpOnly; Secure; SameSite=Strict`;
+  response.writeHead(status, {
+    "Content-Type": `${media}; charset=utf-8`,
+    "Cache-Control": "no-store",
+    ...(visitor && {"Set-Cookie": `chat=${visitor}; ${rules}`}),
+  });
+  response.end(text);
+}).listen(PORT, "127.0.0.1", () => console.log(`The chat is at http://localhost:${PORT}`));
