@@ -7,7 +7,7 @@ from collections.abc import Callable
 from chalicelib import clock, errors, storage
 from chalicelib.clients import store as clients
 from chalicelib.conversations import store as conversations
-from chalicelib.extensions.console import calls, event_lines, guard, private_notes, saved_replies
+from chalicelib.extensions.console import calls, event_lines, guard, private_notes
 from chalicelib.extensions.console.bubbles import Bubble
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name, truncate
@@ -47,7 +47,7 @@ def new_reply(session: Session, fields: dict[str, str]) -> Document:
 
 def _new_message(session: Session, fields: dict[str, str]) -> Document:
     text, mid = submitted_text(session, fields), fields.get("mid")
-    item = {"payload": {"message": text}, "text": text, "sender": _signature(session)}
+    item = {"payload": {"message": text}, "text": text, "sender": signature(session)}
     if session.client_id:  # operators are administrators
         item["author"] = author(session.workspace_id, session.client_id, mid)
     return {"mid": mid, "from": "bot", "type": "text", "item": item}
@@ -85,11 +85,11 @@ def edited(session: Session, message: Document, item: Document) -> Document:
 
     Visitors cannot set a message's channel, so a message with a channel proves that a visitor did not forge the name.
     """
-    mark = {"editedBy": _signature(session), "editedAt": clock.seconds()}
+    mark = {"editedBy": signature(session), "editedAt": clock.seconds()}
     return {"item": {**item, **mark}, "channel": message.get("channel") or _CHANNEL}
 
 
-def _signature(session: Session) -> str:
+def signature(session: Session) -> str:
     """Return the sender's name for a reply. The name is never the email, because the person signs in with it."""
     return (
         display_name(session.client, "name")
@@ -228,6 +228,11 @@ def submitted_tags(session: Session, fields: dict[str, str]) -> list[str]:
     return [tag.strip() for tag in fields.get("tags", "").split(",") if tag.strip()]
 
 
+def _insert(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    """Append the selected saved reply to the reply in a form. The page's script does this without a request."""
+    fields["text"] = fields.get("text", "") + fields.pop("saved", "")
+
+
 def _send(method: str, below: str, body: Document, values: dict[str, str], if_match: str | None = None) -> None:
     calls.send(method, f"{_PATH}{below}", body, if_match, **values)
 
@@ -244,7 +249,7 @@ ACTIONS: dict[str, Action] = {
     "tag": _tag,
     "note": _write_notes,
     "add_note": _add_note,
-    "insert": saved_replies.insert,
+    "insert": _insert,
 }
 """The actions in a conversation by the value of the form field `action`."""
 _BUTTONS = {"to": "assign", "undo": "undo"}  # the actions of buttons whose value is not the action

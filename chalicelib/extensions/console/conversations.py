@@ -179,7 +179,7 @@ def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
         "earlier": earlier,
         "skipped": before,
         "agent": display_name(agent, "title") or agent_id,
-        "saved_replies": saved_replies.of_agent(agent),
+        "saved_replies": saved_replies.for_visitor(session, agent, display_name(metadata, "userName")),
         "created": row.created,
         # The position and version from which the page's script continues. An earlier page is not updated.
         "after": None if before else transcript.end_position(row),

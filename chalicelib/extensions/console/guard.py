@@ -42,7 +42,10 @@ _WORKSPACE = "/console/{workspace}"
 # The ends of paths that return a part of a page.
 _PARTS = ("/live", "/inbox")
 # The maximum length of the page to which a sign-in returns, with its query.
-MAX_NEXT = 1_000
+_MAX_NEXT = 1_000
+# A page below the workspace, with its query. The path has no empty segment and no `..`, so it stays in the workspace.
+_NEXT = re.compile(r"(/(?!\.\.?(?=[/?]|$))[A-Za-z0-9._~@:+=,|%-]+)+(\?[!-~]*)?")
+_ENCODED_DOT = re.compile("%2e", re.IGNORECASE)
 
 # The pages whose forms an operator may send while viewing the console as a client.
 _WHILE_VIEWING = ("/sign-out", sessions.END_VIEW)
@@ -179,6 +182,13 @@ def address() -> str:
     return str(current_request.request().context.get("identity", {}).get("sourceIp", ""))
 
 
+def safe_page(value: str | None) -> str:
+    """Return the page below the workspace, or an empty string if the value is no such page."""
+    text = value or ""
+    is_safe = len(text) <= _MAX_NEXT and _NEXT.fullmatch(text) and not _ENCODED_DOT.search(text)
+    return text if is_safe else ""
+
+
 def user_agent() -> str:
     """Return the browser's `User-Agent` header."""
     return str(current_request.request().headers.get("user-agent", ""))
@@ -272,4 +282,4 @@ def _page_of_request(values: dict[str, str]) -> str:
     path = request.path.removeprefix(_WORKSPACE).format(**{name: quote(value) for name, value in values.items()})
     query = dict(request.query_params or {}) if request.method == "GET" else {}
     page = f"{path}{query_string(query)}"
-    return page if len(page) <= MAX_NEXT else ""
+    return page if len(page) <= _MAX_NEXT else ""

@@ -14,8 +14,17 @@ from chalice.app import Response
 
 from chalicelib import errors, storage
 from chalicelib.agents import store as agents
-from chalicelib.extensions.console import agent_facts, calls, differences, guard, pages, template_filters
+from chalicelib.extensions.console import (
+    agent_facts,
+    calls,
+    differences,
+    guard,
+    pages,
+    reply_placeholders,
+    template_filters,
+)
 from chalicelib.extensions.console.calls import commit_now
+from chalicelib.extensions.console.conversation_actions import normalised, signature
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
@@ -28,9 +37,10 @@ MEMBER = "savedReplies"
 # empty list. For one release, forms of that version are accepted, so that a deployment loses no typed text.
 _FIELD = re.compile(r"(reply|savedReplies)\.([0-9]{1,3})\.text")
 _ACTION = re.compile(r"(remove|up)\.([0-9]{1,3})")
-_EXAMPLE = "example"
+_EXAMPLE, _DRAFT = "example", "draft"
 # The maximum size of all replies as HTML, the bytes of the tags around a reply, and the maximum number of replies.
 _MAX_BYTES, _REPLY_BYTES, _MAX_REPLIES = 100_000, 250, 200
+_FROM = "from"  # the query parameter that contains the conversation from which the person came
 _MAX_LABEL = 40  # the maximum characters of a text that names its reply in a comparison
 
 
@@ -57,9 +67,20 @@ class StoredReplies(NamedTuple):
     agent_tag: str
 
 
-def of_agent(agent: Document) -> list[SavedReply]:
-    """Return an agent's saved replies, or none if they are over 200, exceed 100,000 bytes, or have another format."""
-    return _parse(agent.get(MEMBER)) or []
+def for_visitor(session: Session, agent: Document, name: str) -> list[SavedReply]:
+    """Return an agent's saved replies, with the values of their placeholders for a visitor with this name.
+
+    There are none if they are over 200, exceed 100,000 bytes, or have another format. If the values would make them too
+    large, the placeholders are kept.
+    """
+    stored, values = _parse(agent.get(MEMBER)) or [], _values(session, agent, name)
+    filled = [reply._replace(text=reply_placeholders.fill(reply.text, values)) for reply in stored]
+    return filled if _size(filled) <= _MAX_BYTES else stored
+
+
+def _values(session: Session, agent: Document, visitor: str) -> dict[str, str]:
+    title = template_filters.display_name(agent, "title")
+    return dict(zip(reply_placeholders.NAMES, (visitor, title, signature(session)), strict=True))
 
 
 def _parse(value: Any) -> list[SavedReply] | None:
@@ -82,11 +103,6 @@ def _size(replies: list[SavedReply]) -> int:
     return _REPLY_BYTES * len(replies) + sum(map(template_filters.size, chain(*replies)))
 
 
-def insert(session: Session, values: dict[str, str], sent: dict[str, str]) -> None:
-    """Append the selected text to the reply in a form. The page's script does this without a request."""
-    sent["text"] = sent.get("text", "") + sent.pop("saved", "")
-
-
 @signed_in("/agents")
 def read_form(session: Session, agent_id: str) -> Response:
     """Show the form for an agent's saved replies. This costs two requests."""
@@ -101,6 +117,8 @@ def save(session: Session, agent_id: str) -> Response:
     """
     sent = guard.form()
     rows, action = _rows(sent), sent.get("action", "")
+    if action == _DRAFT:  # of a conversation's reply, whose text becomes a new reply in the form
+        return _page(session, agent_id, draft=normalised(sent.get("text", "")))
     show = partial(_page, session, agent_id, tag=sent.get("tag", ""))
     try:
         if action:
@@ -109,7 +127,15 @@ def save(session: Session, agent_id: str) -> Response:
             return _page(session, agent_id, rows, conflicts=conflicts)
     except errors.ApiError as error:
         return show(rows or None, error)
-    return pages.saved(session.workspace_id, f"/agents/{agent_id}/replies", "true")
+    conversation = _conversation()
+    others = {_FROM: conversation} if conversation else {}
+    return pages.saved(session.workspace_id, f"/agents/{agent_id}/replies", "true", **others)
+
+
+def _conversation() -> str:
+    """Return the page of the conversation from which the person came, or an empty string."""
+    page = guard.safe_page(current_request.query_value(_FROM))
+    return page if page.startswith("/convos/") else ""
 
 
 def _rows(sent: dict[str, str]) -> list[SavedReply]:
@@ -207,8 +233,12 @@ def _page(
     error: errors.ApiError | None = None,
     conflicts: Any = (),
     tag: str = "",
+    draft: str = "",
 ) -> Response:
-    """Return the page with the stored replies, or with the replies in a form that was not saved."""
+    """Return the page with the stored replies, or with the replies in a form that was not saved.
+
+    `draft` is the text of a new reply.
+    """
     agent, _ = calls.read(_PATH, agent_id=agent_id)
     stored = _read(session, agent_id)
     replies = stored.replies if rows is None else _filled(rows)
@@ -224,6 +254,11 @@ def _page(
         fits=stored.replies is not None,
         replies=replies,
         has_room=len(replies or ()) < _MAX_REPLIES,
-        is_edited=rows is not None,
+        draft=draft,
+        is_edited=rows is not None or bool(draft),
+        placeholders=_values(session, agent, guard.texts(session)("visitor_example")),
+        unknown=reply_placeholders.unknown(reply.text for reply in replies or ()),
+        conversation=_conversation(),
+        back=calls.query_string({_FROM: _conversation()}),
         saved=current_request.query_value("saved"),
     )

@@ -1,7 +1,5 @@
 """The pages that need no session: sign-in, sign-out and static files."""
 
-import re
-
 from chalice.app import Response
 
 from chalicelib import errors, storage
@@ -11,10 +9,6 @@ from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.http import current_request, parameters
 from chalicelib.workspaces import store
-
-# A page below the workspace, with its query. The path has no empty segment and no `..`, so it stays in the workspace.
-_NEXT = re.compile(r"(/(?!\.\.?(?=[/?]|$))[A-Za-z0-9._~@:+=,|%-]+)+(\?[!-~]*)?")
-_ENCODED_DOT = re.compile("%2e", re.IGNORECASE)
 
 
 def read_entrance() -> Response:
@@ -32,7 +26,7 @@ def read_sign_in(workspace: str) -> Response:
 
     `next` is a page below the workspace. Any other value is ignored.
     """
-    following = _safe_page(current_request.query_value("next"))
+    following = guard.safe_page(current_request.query_value("next"))
     if session := sessions.current(current_request.request(), workspace):
         return pages.redirect(f"/{workspace}{following or session.first_page}")
     return _sign_in_page(workspace, {"next": following})
@@ -65,14 +59,7 @@ def _sign_in(workspace: str) -> Response:
         return _sign_in_page(workspace, fields, error)
     # Without `next`, the workspace's page redirects to the first page that the person may open.
     cookie = pages.cookie(sessions.COOKIE, workspace, issued.token, session_store.LIFETIME)
-    return pages.redirect(f"/{workspace}{_safe_page(fields.get('next'))}", cookie)
-
-
-def _safe_page(value: str | None) -> str:
-    """Return the page below the workspace, or an empty string if the value is no such page."""
-    text = value or ""
-    is_safe = len(text) <= guard.MAX_NEXT and _NEXT.fullmatch(text) and not _ENCODED_DOT.search(text)
-    return text if is_safe else ""
+    return pages.redirect(f"/{workspace}{guard.safe_page(fields.get('next'))}", cookie)
 
 
 def _sign_in_page(workspace: str, submitted: dict[str, str], error: errors.ApiError | None = None) -> Response:
@@ -81,7 +68,7 @@ def _sign_in_page(workspace: str, submitted: dict[str, str], error: errors.ApiEr
     message = guard.sentence(error, language) if error else None
     kept = {
         "email": submitted.get("email", ""),
-        "next": _safe_page(submitted.get("next")),
+        "next": guard.safe_page(submitted.get("next")),
         "with_key": "key" in submitted,
         "is_wrong": isinstance(error, sessions.WrongSignIn),
         "name": _name_of(workspace),

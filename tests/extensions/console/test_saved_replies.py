@@ -17,7 +17,8 @@ _MENU = re.compile(r'<div class="saved">.*?</div>', re.DOTALL)
 def saved_replies(text: str) -> list[tuple[str, str]]:
     """Return the text and the name of each saved reply beside the composer."""
     menus = _MENU.findall(text)
-    return re.findall('<option value="([^"]+)">([^<]*)</option>', menus[0]) if menus else []
+    options = re.findall('<option value="([^"]+)">(.*?)</option>', menus[0], re.DOTALL) if menus else []
+    return [(value, re.sub("<[^>]+>", "", shown)) for value, shown in options]
 
 
 def composed(text: str) -> str:
@@ -29,7 +30,7 @@ def composed(text: str) -> str:
 def test_people_write_saved_replies_on_the_agents_page(signed_in: Browser, workspace_api: Api) -> None:
     converse(workspace_api, "requested_chat")
     page = signed_in.open(CONVO).text
-    assert (saved_replies(page), f'{PAGE}">Add saved replies' in page) == ([], True)
+    assert (saved_replies(page), f'{PAGE}?from=/convos/support/ann">Add saved replies' in page) == ([], True)
     form, texts = signed_in.open(PAGE), {"reply.0.text": "Hello <b>\r\nHow are you?", "reply.1.text": " "}
     assert "Saved." in signed_in.submit(form, PAGE, texts).text
     assert workspace_api.get("/v3/agents/support").data["savedReplies"] == ["Hello <b>\nHow are you?"]
@@ -213,3 +214,20 @@ def test_an_empty_form_removes_all_saved_replies(signed_in: Browser, workspace_a
     empty = signed_in.submit(signed_in.open(PAGE), PAGE, {"reply.0.text": ""})
     assert "savedReplies" not in workspace_api.get("/v3/agents/support").data
     assert "We are open every day" in empty.text
+
+
+def test_the_text_of_a_draft_becomes_a_new_reply(signed_in: Browser, workspace_api: Api) -> None:
+    """The page leads back to the conversation and its list, before and after the reply is saved."""
+    converse(workspace_api, "requested_chat")
+    store(workspace_api, ["a"])
+    back = f'href="{signed_in.home}{CONVO}?tab=all">Back to the conversation'
+    composer = signed_in.open(f"{CONVO}?tab=all").text
+    action, form = f"{PAGE}?from={CONVO}%3Ftab%3Dall", re.findall('name="form" value="([^"]+)"', composer)[0]
+    assert f'formaction="{signed_in.home}{action}"' in composer
+    page = signed_in.post(action, {"form": form, "action": "draft", "text": "Hi\r\n{visitor} "})
+    assert (page.status, texts(page.text), back in page.text) == (200, ["a", "Hi\n{visitor}"], True)
+    assert stored(workspace_api) == ["a"]
+    saved = signed_in.submit(page, "%3Ftab%3Dall", {"reply.0.text": "a", "reply.1.text": "Hi\n{visitor}"})
+    assert (stored(workspace_api), back in saved.text) == (["a", "Hi\n{visitor}"], True)
+    for unsafe in ("//evil.test/convos/", "/convos/../account", "/overview", "/convos/%2e%2e/x"):
+        assert "Back to the conversation" not in signed_in.open(f"{PAGE}?from={unsafe}").text

@@ -90,11 +90,6 @@ class Person:
         field.clear()
         field.send_keys(text)
 
-    def choose(self, name: str, text: str) -> None:
-        """Choose an option by its text."""
-        options = self.find(f"select[name={name}]").find_elements(By.TAG_NAME, "option")
-        next(one for one in options if one.text == text).click()
-
     def filter(self, name: str, value: str) -> None:
         """Change a filter, and wait for the next page."""
         self.apply(".filters", name, value)
