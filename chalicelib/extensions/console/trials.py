@@ -14,7 +14,7 @@ from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _MESSAGES = "/agents/{agent_id}/interact/{user_id}/messages"
-_CONVERSATION_PATH = "/v3/agents/{agent_id}/convos/{convo_id}"
+_STATE = "/agents/{agent_id}/interact/{user_id}/state"
 _ANSWER = "answer"  # the action of the button that writes as the agent
 _CONVERSATION = re.compile(f"{PREFIX}[0-9a-z]{{1,40}}")
 
@@ -30,31 +30,39 @@ def read_trial(session: Session, agent_id: str) -> Response:
 def send_message(session: Session, agent_id: str) -> Response:
     """Add the visitor's message, or the answer that a bot would write. The form contains the message's `mid`.
 
-    The first message creates the conversation.
+    Before the first message, create the conversation.
     """
     rights.require_operator(session)
     sent = guard.form()
     convo_id = sent.get("convo", "")
     try:
-        _send(agent_id, convo_id, _message(session, sent))
+        message = _message(session, sent)
+        _require_trial(convo_id)
         if "first" in sent:
-            _mark(session, agent_id, convo_id)
+            _create(session, agent_id, convo_id)
+        _send(agent_id, convo_id, message)
     except (errors.Invalid, errors.TooLarge) as error:
         return _page(session, agent_id, convo_id, sent.get("text", ""), error)
     return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}/try?convo={convo_id}#text")
 
 
-def _send(agent_id: str, convo_id: str, body: Document) -> None:
-    """Add the message. Raise NotFound for a conversation that is not a trial."""
+def _require_trial(convo_id: str) -> None:
+    """Raise NotFound for the id of a conversation that is not a trial."""
     if not _CONVERSATION.fullmatch(convo_id):
         raise errors.NotFound.of("conversation")
+
+
+def _create(session: Session, agent_id: str, convo_id: str) -> None:
+    """Create the conversation with its tag, so that the reports count none of its changes.
+
+    Name its visitor in the page's language, because lists would show its id.
+    """
+    marks = {"metadata": {"tags": [TAG], "userName": guard.texts(session)("test_visitor")}}
+    commit_now(lambda: calls.send("POST", _STATE, marks, agent_id=agent_id, user_id=convo_id))
+
+
+def _send(agent_id: str, convo_id: str, body: Document) -> None:
     commit_now(lambda: calls.send("POST", _MESSAGES, body, agent_id=agent_id, user_id=convo_id))
-
-
-def _mark(session: Session, agent_id: str, convo_id: str) -> None:
-    """Tag a new conversation, and name its visitor in the page's language, because lists would show its id."""
-    marks = {"conversation": {"tags": [TAG], "userName": guard.texts(session)("test_visitor")}}
-    commit_now(lambda: calls.send("PATCH", _CONVERSATION_PATH, marks, agent_id=agent_id, convo_id=convo_id))
 
 
 def _message(session: Session, sent: dict[str, str]) -> Document:

@@ -1,6 +1,6 @@
 """The reports' stream followers, which store the counted changes.
 
-The followers skip imported rows, whose timestamps come from another stage.
+The followers skip imported rows, whose timestamps come from another stage, and changes of test conversations.
 """
 
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from chalicelib import ids, storage
 from chalicelib.analytics import store as analytics
 from chalicelib.conversations import counted_changes
+from chalicelib.conversations import store as conversations
 from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import counts
 from chalicelib.extensions.reports.counts import ChangeRow
@@ -16,6 +17,8 @@ from chalicelib.queues.stream_batches import Follower
 from chalicelib.storage import images
 from chalicelib.webhooks import ledger
 
+TEST_TAG = "test"
+"""The tag of conversations that do not count, because operators write them to test an agent."""
 _SENT = (ledger.DELIVERED, ledger.FAILED)
 _LOAD_MEMBERS = {
     "origin": "origin",
@@ -24,6 +27,17 @@ _LOAD_MEMBERS = {
     "platform": "platform",
     "language": "langCode",
 }
+
+
+def _conversation(record: dict[str, Any]) -> CountedChange | None:
+    """Return the counted change of a conversation, or None if the conversation is a test."""
+    change = counted_changes.from_record(record)
+    return None if change is None or _is_test(record) else change
+
+
+def _is_test(record: dict[str, Any]) -> bool:
+    row = conversations.ConversationRow.from_raw_data(images.decode(record["dynamodb"]["NewImage"]) or {})
+    return TEST_TAG in (conversations.read_metadata(row).get("tags") or ())
 
 
 def _lead(record: dict[str, Any]) -> ChangeRow | None:
@@ -62,7 +76,7 @@ def _delivery(record: dict[str, Any]) -> ChangeRow | None:
     return counts.change_row(CountedChange(agent, tag, {"deliveries": 1}, {}, requested_at))
 
 
-CONVERSATIONS = Follower(counted_changes.from_record, counts.record_changes)
+CONVERSATIONS = Follower(_conversation, counts.record_changes)
 LEADS = Follower(_lead, counts.save_rows)
 ANALYTICS = Follower(_load, counts.save_rows)
 DELIVERIES = Follower(_delivery, counts.save_rows)

@@ -14,6 +14,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
+from tests.followers import follow
 from tests.moto_tables import items
 from tests.webhooks import pipeline
 
@@ -173,11 +174,11 @@ def test_a_trial_goes_on_and_adds_a_message_once_per_form(operator: Browser, api
     assert conversation["messagesNum"] == 2 and conversation["ID"].startswith("try-")
 
 
-def test_a_trial_has_a_readable_visitor_and_says_that_it_counts(operator: Browser, api: Api) -> None:
+def test_a_trial_has_a_readable_visitor_and_says_that_it_does_not_count(operator: Browser, api: Api) -> None:
     api.post("/v2/agents/support", {"title": "Support"})
     for language, visitor, counts in (
-        ("en", "Test visitor", "counts in analytics"),
-        ("nl", "Testbezoeker", "telt mee"),
+        ("en", "Test visitor", "does not count in analytics or usage"),
+        ("nl", "Testbezoeker", "telt niet mee"),
     ):
         operator.submit(operator.open("/account"), "/account", {"preferredLanguage": language, "timezone": ""})
         page = operator.open("/agents/support/try")
@@ -186,6 +187,17 @@ def test_a_trial_has_a_readable_visitor_and_says_that_it_counts(operator: Browse
         listed = api.get("/v3/agents/support/convos").data
         assert visitor in [one["userName"] for one in listed]
         assert f"<strong>{visitor}" in operator.open("/convos?tab=all").text
+
+
+@pytest.mark.skipif(not has("reports"), reason="the reports are disabled")
+def test_a_trial_does_not_count(operator: Browser, api: Api) -> None:
+    api.post("/v2/agents/support", {"title": "Support"})
+    stream = pipeline.Stream("conversations")
+    trial = operator.submit(operator.open("/agents/support/try"), "/try", {"text": "Are you open?", "person": "on"})
+    operator.submit(trial, "/try", {"text": "Until six.", "action": "answer"})
+    follow("conversations", stream.read())
+    totals = api.get("/v3/agents/support/analytics").data["totals"]
+    assert {name: number for name, number in totals.items() if number and name != "from"} == {}
 
 
 def test_an_operator_answers_a_trial_as_the_agent(operator: Browser, api: Api) -> None:
