@@ -1,13 +1,14 @@
-"""The form that exports or deletes the leads of several people."""
+"""The forms that export or delete the leads of several people, or set their status."""
 
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from chalice.app import Response
 
 from chalicelib import errors, storage
-from chalicelib.extensions.console import calls, filtered_lists, guard, leads, pages
+from chalicelib.extensions.console import calls, filtered_lists, guard, lead_status, leads, pages
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import files
@@ -22,15 +23,19 @@ _PREFIX = "pick."
 
 @signed_in("/leads")
 def change_many(session: Session) -> Response:
-    """Export or delete the chosen leads.
+    """Export or delete the chosen leads, or set their status. The form of a row's status contains the row's leads.
 
     Raise Invalid for an unknown action, and NotFound, before any change, if the person does not see a lead's agent.
     """
     fields = guard.form()
-    act = _ACTIONS.get(fields.get("action", ""))
+    status, *of_row = fields.get("set", "").split() or [fields.get("action", "")]
+    act = (
+        partial(_set_status, status=status, row=of_row[:1]) if status in lead_status.STATUSES else _ACTIONS.get(status)
+    )
     if act is None:
         raise errors.Invalid("The form has an unknown action.")
-    lead_ids = [lead_id for name, value in fields.items() if name.startswith(_PREFIX) for lead_id in value.split()]
+    chosen = (lead_id for name, value in fields.items() if name.startswith(_PREFIX) for lead_id in value.split())
+    lead_ids = of_row or [*chosen]
     if len(lead_ids) > leads.PAGE_SIZE or not all(map(IDENTIFIER.fullmatch, lead_ids)):
         raise errors.Invalid("The form must contain the leads of one page.")
     return act(session, lead_ids) if lead_ids else _list(session, saved="none")
@@ -40,6 +45,14 @@ def _export(session: Session, lead_ids: list[str]) -> Response:
     chosen = _read(session, lead_ids)
     text = files.heading(files.CSV, export.COLUMNS) + export.text(map(json.dumps, chosen), files.CSV)
     return pages.download("leads.csv", files.MEDIA[files.CSV], text)
+
+
+def _set_status(session: Session, lead_ids: list[str], status: str, row: list[str]) -> Response:
+    """Set the status, and show the list at the row of which a button was pressed, if any."""
+    chosen = _read(session, lead_ids)
+    lead_status.save([lead["id"] for lead in chosen], status)
+    place = "".join(f"#{lead_id}" for lead_id in row)
+    return _list(session, place, saved=f"status.{status}", changed=str(len(chosen)))
 
 
 def _delete(session: Session, lead_ids: list[str]) -> Response:
@@ -72,7 +85,7 @@ def _read(session: Session, lead_ids: list[str]) -> list[Document]:
     return chosen
 
 
-def _list(session: Session, **result: str) -> Response:
-    """Redirect to the list with the same filters, which shows the result."""
-    query = calls.query_string({**filtered_lists.query_from_request(leads.FILTERS), **result})
-    return pages.redirect(f"/{session.workspace_id}/leads{query}")
+def _list(session: Session, place: str = "", **result: str) -> Response:
+    """Redirect to the list with the same filters, which shows the result. `place` is a fragment of the page."""
+    query = calls.query_string({**filtered_lists.query_from_request((*leads.FILTERS, "cursor")), **result})
+    return pages.redirect(f"/{session.workspace_id}/leads{query}{place}")

@@ -43,7 +43,7 @@ def post_with_query(path: str, query: dict[str, Any], if_match: str, **values: s
     _call("POST", path, query, None, values, _if_match(if_match))
 
 
-def patch_as_sent(path: str, body: Any, if_match: str, **values: str) -> None:
+def patch_as_sent(path: str, body: Any, if_match: str | None = None, **values: str) -> None:
     """Send a PATCH request whose body may contain members that are unknown to the API. Raise the operation's errors."""
     _call("PATCH", path, {}, body, values, {**_if_match(if_match), "prefer": ""})
 

@@ -15,6 +15,7 @@ from chalicelib.extensions.console import (
     fields,
     guard,
     lead_context,
+    lead_status,
     leads,
     organisation_list,
     pages,
@@ -45,10 +46,17 @@ def read_lead(session: Session, agent_id: str, lead_id: str) -> Response:
 
 @signed_in("/leads")
 def save_lead(session: Session, agent_id: str, lead_id: str) -> Response:
-    """Save the form, or delete the lead. If the lead has changed since, save nothing and show the differences."""
+    """Save the form or the status, or delete the lead.
+
+    If the lead has changed since the form was shown, save nothing and show the differences.
+    """
     sent = guard.form()
     if sent.get("action") == _DELETE:
         return _delete(session, agent_id, lead_id)
+    if "status" in sent:
+        _read(session, agent_id, lead_id)
+        lead_status.save([lead_id], sent["status"])
+        return pages.saved(session.workspace_id, f"/leads/{quote(agent_id)}/{lead_id}", "true")
     return _save(session, agent_id, lead_id, sent)
 
 
@@ -115,6 +123,8 @@ def _page(
         **lead_context.conversation_of(session, lead),
         **lead_context.others_of(session, lead),
         organisation=organisation_list.names_by_agent(session).get(lead["agentId"]),
+        statuses=lead_status.STATUSES,
+        lead_status=lead_status.status_of(lead),
         saved=current_request.query_value("saved"),
         erasure=erasures.address_of(session, {name: lead.get(name) for name in ("userID", "email", "phone")}),
     )

@@ -15,6 +15,7 @@ from chalicelib.extensions.console import (
     filtered_lists,
     lead_people,
     lead_ranges,
+    lead_status,
     organisation_list,
     overview,
     pages,
@@ -31,7 +32,7 @@ from chalicelib.leads.listing import LeadQuery
 from chalicelib.leads.store import LeadRow
 from chalicelib.storage import Document
 
-FILTERS = ("agent", "from", "to", "q", "order")
+FILTERS = ("agent", "from", "to", "q", "status", "order")
 _OLDEST = "oldest"  # the value of `order` with which the oldest lead is first
 PAGE_SIZE, MAX_EXPORTED = 50, 5_000
 _MAX_COUNTED = 500  # leads
@@ -116,6 +117,9 @@ def _values(query: dict[str, str], agents: overview.VisibleAgents) -> Document:
         "titles": agents.titles,
         "has_more_agents": agents.has_more,
         "conversation_of": conversation_of,
+        "statuses": lead_status.STATUSES,
+        "status_of": lead_status.status_of,
+        "this_page": query_string({**query, "cursor": current_request.query_value("cursor")}),
         "export_limit": MAX_EXPORTED,
         "saved": current_request.query_value("saved"),
         "changed": current_request.query_value("changed") or "",
@@ -166,7 +170,7 @@ def _count(session: Session, titles: dict[str, str], query: LeadQuery) -> str | 
 
     Operators' lists cost one request, and others at most one per agent.
     """
-    if query.text or query.after:
+    if query.text or query.after or lead_status.from_query():
         return None
     is_one = query.agent_id is not None or session.agent_ids is None
     queries = [query] if is_one else [query._replace(agent_id=agent_id) for agent_id in titles]
@@ -183,4 +187,5 @@ def _all(session: Session, titles: dict[str, str], query: LeadQuery) -> Iterator
 
 
 def _listed(row: LeadRow, lead: Document, query: LeadQuery) -> Document | None:
-    return {"id": row.lead_id, **lead} if query.match(lead) else None
+    is_listed = query.match(lead) and lead_status.from_query() in ("", lead_status.status_of(lead))
+    return {"id": row.lead_id, **lead} if is_listed else None
