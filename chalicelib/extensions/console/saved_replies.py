@@ -1,25 +1,19 @@
-"""Saved replies: texts that people insert into a reply to a visitor. They are in the agent's member `savedReplies`.
+"""The page of an agent's saved replies, and the replies in a conversation's menu."""
 
-The API does not know the member, and stores it as sent. Therefore, it may contain any JSON value, and callers that may
-not read secrets cannot read it. The console reads and writes a list of texts, and of objects `{name, text}`.
-"""
-
-import hashlib
 import re
 from functools import partial
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from chalice.app import Response
 
-from chalicelib import errors, storage
-from chalicelib.agents import store as agents
+from chalicelib import errors
 from chalicelib.extensions.console import (
     agent_facts,
     calls,
     differences,
     guard,
     pages,
+    reply_copies,
     reply_placeholders,
     template_filters,
 )
@@ -27,44 +21,18 @@ from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.conversation_actions import normalised, signature
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.stored_replies import MAX_BYTES, MAX_REPLIES, MEMBER, SavedReply, parse, read, size
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _PATH = "/v3/agents/{agent_id}"
-MEMBER = "savedReplies"
-"""The member of an agent that contains its saved replies."""
 # The fields have another prefix than the member: a version before these fields would take `savedReplies.0.text` for an
 # empty list. For one release, forms of that version are accepted, so that a deployment loses no typed text.
 _FIELD = re.compile(r"(reply|savedReplies)\.([0-9]{1,3})\.text")
 _ACTION = re.compile(r"(remove|up)\.([0-9]{1,3})")
-_EXAMPLE, _DRAFT = "example", "draft"
-# The maximum size of all replies as HTML, the bytes of the tags around a reply, and the maximum number of replies.
-_MAX_BYTES, _REPLY_BYTES, _MAX_REPLIES = 100_000, 250, 200
+_EXAMPLE, _DRAFT, _COPY = "example", "draft", "copy"
 _FROM = "from"  # the query parameter that contains the conversation from which the person came
 _MAX_LABEL = 40  # the maximum characters of a text that names its reply in a comparison
-
-
-class SavedReply(NamedTuple):
-    """A saved reply. Its name may be empty."""
-
-    name: str
-    text: str
-
-    @property
-    def value(self) -> Any:
-        """The reply in the agent's member: a text, or an object if the reply has a name."""
-        return self._asdict() if self.name else self.text
-
-
-class StoredReplies(NamedTuple):
-    """An agent's saved replies, or None if the console does not show them.
-
-    `tag` changes with the replies, and not with the agent's other members. `agent_tag` is the agent's entity tag.
-    """
-
-    replies: list[SavedReply] | None
-    tag: str
-    agent_tag: str
 
 
 def for_visitor(session: Session, agent: Document, name: str) -> list[SavedReply]:
@@ -73,9 +41,9 @@ def for_visitor(session: Session, agent: Document, name: str) -> list[SavedReply
     There are none if they are over 200, exceed 100,000 bytes, or have another format. If the values would make them too
     large, the placeholders are kept.
     """
-    stored, values = _parse(agent.get(MEMBER)) or [], _values(session, agent, name)
+    stored, values = parse(agent.get(MEMBER)) or [], _values(session, agent, name)
     filled = [reply._replace(text=reply_placeholders.fill(reply.text, values)) for reply in stored]
-    return filled if _size(filled) <= _MAX_BYTES else stored
+    return filled if size(filled) <= MAX_BYTES else stored
 
 
 def _values(session: Session, agent: Document, visitor: str) -> dict[str, str]:
@@ -83,30 +51,10 @@ def _values(session: Session, agent: Document, visitor: str) -> dict[str, str]:
     return dict(zip(reply_placeholders.NAMES, (visitor, title, signature(session)), strict=True))
 
 
-def _parse(value: Any) -> list[SavedReply] | None:
-    """Return the saved replies in an agent's member, or None if the console does not show them."""
-    entries = [_entry(one) for one in value] if isinstance(value, list) else [None]
-    replies = [entry for entry in entries if entry is not None]
-    fits = len(replies) == len(entries) <= _MAX_REPLIES and _size(replies) <= _MAX_BYTES
-    return replies if fits else None
-
-
-def _entry(value: Any) -> SavedReply | None:
-    if isinstance(value, str):
-        return SavedReply("", value)
-    if not isinstance(value, dict) or value.keys() != {*SavedReply._fields}:
-        return None
-    return SavedReply(**value) if all(isinstance(text, str) for text in value.values()) else None
-
-
-def _size(replies: list[SavedReply]) -> int:
-    return _REPLY_BYTES * len(replies) + sum(map(template_filters.size, chain(*replies)))
-
-
 @signed_in("/agents")
 def read_form(session: Session, agent_id: str) -> Response:
-    """Show the form for an agent's saved replies. This costs two requests."""
-    return _page(session, agent_id)
+    """Show the form for an agent's saved replies, or with `copy` in the query, the form that copies them."""
+    return reply_copies.page(session, agent_id) if current_request.query_value("copy") else _page(session, agent_id)
 
 
 @signed_in("/agents")
@@ -119,6 +67,8 @@ def save(session: Session, agent_id: str) -> Response:
     rows, action = _rows(sent), sent.get("action", "")
     if action == _DRAFT:  # of a conversation's reply, whose text becomes a new reply in the form
         return _page(session, agent_id, draft=normalised(sent.get("text", "")))
+    if action == _COPY:
+        return reply_copies.copy(session, agent_id, sent)
     show = partial(_page, session, agent_id, tag=sent.get("tag", ""))
     try:
         if action:
@@ -170,7 +120,7 @@ def _save(session: Session, agent_id: str, replies: list[SavedReply], tag: str) 
 
     If the stored replies are others than the form showed, save nothing and return the differences.
     """
-    stored = _read(session, agent_id)
+    stored = read(session, agent_id)
     if replies == stored.replies:  # the form was sent twice
         return None
     if stored.replies is None:
@@ -212,18 +162,11 @@ def _checked(session: Session, rows: list[SavedReply]) -> list[SavedReply]:
             raise errors.Invalid("", [{"path": f"reply.{number}.text", "message": message}])
     if not rows:
         raise guard.form_error(session, MEMBER)
-    if len(replies) > _MAX_REPLIES:
-        raise guard.form_error(session, f"{MEMBER}.number", number=len(replies), most=_MAX_REPLIES)
-    if (size := _size(replies)) > _MAX_BYTES:
-        raise guard.form_error(session, f"{MEMBER}.size", size=f"{size:,}", most=f"{_MAX_BYTES:,}")
+    if len(replies) > MAX_REPLIES:
+        raise guard.form_error(session, f"{MEMBER}.number", number=len(replies), most=MAX_REPLIES)
+    if (bytes_used := size(replies)) > MAX_BYTES:
+        raise guard.form_error(session, f"{MEMBER}.size", size=f"{bytes_used:,}", most=f"{MAX_BYTES:,}")
     return replies
-
-
-def _read(session: Session, agent_id: str) -> StoredReplies:
-    (row,) = storage.find_many([agents.key(session.workspace_id, agent_id)])
-    value = row.open().get(MEMBER) if row else None
-    tag = hashlib.sha256(storage.encode_json(value)).hexdigest()
-    return StoredReplies([] if value is None else _parse(value), tag, f'"{row.version_tag}"' if row else "")
 
 
 def _page(
@@ -240,7 +183,7 @@ def _page(
     `draft` is the text of a new reply.
     """
     agent, _ = calls.read(_PATH, agent_id=agent_id)
-    stored = _read(session, agent_id)
+    stored = read(session, agent_id)
     replies = stored.replies if rows is None else _filled(rows)
     return guard.form_page(
         session,
@@ -253,7 +196,7 @@ def _page(
         tag=tag or stored.tag,
         fits=stored.replies is not None,
         replies=replies,
-        has_room=len(replies or ()) < _MAX_REPLIES,
+        has_room=len(replies or ()) < MAX_REPLIES,
         draft=draft,
         is_edited=rows is not None or bool(draft),
         placeholders=_values(session, agent, guard.texts(session)("visitor_example")),

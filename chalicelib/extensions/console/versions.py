@@ -16,7 +16,7 @@ from chalicelib.extensions.console import (
     pages,
     record_differences,
     rights,
-    saved_replies,
+    stored_replies,
     tool_form,
     version_excerpts,
 )
@@ -191,7 +191,7 @@ def _list(session: Session, subject: VersionedRecord) -> Response:
 def _restore(session: Session, subject: VersionedRecord, number: str) -> Response:
     """Restore a version. The saved replies belong to the team, so they are restored only if the person chooses this."""
     sent, path = guard.form(), f"{subject.path}/versions/{{number}}/restore"
-    tag, kept = sent.get("tag") or _NO_TAG, set() if sent.get(saved_replies.MEMBER) else {saved_replies.MEMBER}
+    tag, kept = sent.get("tag") or _NO_TAG, set() if sent.get(stored_replies.MEMBER) else {stored_replies.MEMBER}
     try:
         commit_now(lambda: calls.post_with_query(path, {"keep": [*kept]}, tag, number=number, **subject.ids))
     except errors.PreconditionFailed:
@@ -206,7 +206,7 @@ def _page(session: Session, subject: VersionedRecord, number: str, status: int =
     document = subject.read(number)  # read first, because this rejects an invalid number
     listed, other = _versions(session, subject), current_request.query_value("with") or ""
     restoring = _restored(session, subject, number, document)
-    replies = next((one for one in restoring if one.path == saved_replies.MEMBER), None)
+    replies = next((one for one in restoring if one.path == stored_replies.MEMBER), None)
     if other:
         changes: Differences | None = _changes_since(session, subject, other, number, document)
     else:
@@ -223,7 +223,7 @@ def _page(session: Session, subject: VersionedRecord, number: str, status: int =
         versions=listed.versions,
         compared=(listed.entry(int(other)) or {"number": int(other), "position": None}) if other else None,
         changes=changes,
-        restoring=restoring.without(saved_replies.MEMBER),
+        restoring=restoring.without(stored_replies.MEMBER),
         replies=replies,
         empties_prompt=bool(subject.record.get(_PROMPT) and not document.get(_PROMPT)),
         is_stale=status == 412,
