@@ -9,6 +9,7 @@ from chalicelib.conversations.rows import ConversationRow
 from chalicelib.extensions.console import (
     bubbles,
     conversations,
+    lead_corrections,
     lead_people,
     lead_ranges,
     leads,
@@ -50,22 +51,24 @@ def conversation_of(session: Session, lead: Document) -> Document:
 
 
 def others_of(session: Session, lead: Document) -> Document:
-    """Return the template variables for the person's other leads: `{others, others_query, questions}`.
+    """Return the template variables for the person's other leads: `{others, other_ids, others_query, questions}`.
 
-    The list has at most five of the newest 100 leads. The query selects all of the person's leads, and is None if the
-    lead does not identify the person. This costs one request for the agents, two for each agent with many leads, and
-    one for what the other leads asked about.
+    The list has at most five of the newest 100 leads, and a correction at most 24. The query selects all of the
+    person's leads, and is None if the lead does not identify the person. This costs one request for the agents, two for
+    each agent with many leads, and one for what the other leads asked about.
     """
     member, text = leads.first_text(lead, leads.PERSON)
     if not text:
-        return {"others": [], "others_query": None, "questions": {}}
+        return {"others": [], "other_ids": [], "others_query": None, "questions": {}}
     titles = overview.visible_agents(session).titles
     newest = islice(leads.rows(session, titles, lead_ranges.EVERY_LEAD), _MAX_LEADS)
     records: Any = ({"id": row.lead_id, **row.open()} for _, row in newest)
     same = (one for one in records if leads.first_text(one, (member,))[1] == text and one["id"] != lead["id"])
-    others = [*islice(same, _MAX_OTHERS)]
+    known = [*islice(same, lead_corrections.MAX_OTHERS)]
+    others = known[:_MAX_OTHERS]
     return {
         "others": others,
+        "other_ids": [one["id"] for one in known],
         "others_query": query_string({"q": text}),
         "questions": lead_people.questions(session, others),
     }

@@ -1,6 +1,7 @@
 """The page of a lead: the person, what was said, and the forms to correct and delete the lead."""
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -15,6 +16,7 @@ from chalicelib.extensions.console import (
     fields,
     guard,
     lead_context,
+    lead_corrections,
     lead_status,
     leads,
     organisation_list,
@@ -66,13 +68,15 @@ def _save(session: Session, agent_id: str, lead_id: str, sent: dict[str, str]) -
     values = fields.submitted_values(own, sent)
 
     def save() -> Response:
+        result = {}
         if change := fields.change(own, lead, values):
             if change.get("email") and not _EMAIL.fullmatch(change["email"]):
                 raise guard.form_error(session, "email.address")
-            commit_now(lambda: calls.send("PATCH", _PATH, {"lead": change}, tag, lead_id=lead_id))
-        return pages.saved(session.workspace_id, f"/leads/{quote(agent_id)}/{lead_id}", "true")
+            result = lead_corrections.save(session, lead, tag, change, others)._asdict()
+        return pages.saved(session.workspace_id, page, "true", **{name: str(number) for name, number in result.items()})
 
-    show = partial(_page, session, lead, tag, values)
+    others, page = sent.get("others", "").split(), f"/leads/{quote(agent_id)}/{lead_id}"
+    show = partial(_page, session, lead, tag, values, chosen=others)
     return settings.save_form(sent, tag, fields.values(own, lead), values, show, save)
 
 
@@ -107,8 +111,10 @@ def _page(
     values: dict[str, Any],
     error: errors.ApiError | None = None,
     conflicts: Any = (),
+    chosen: Sequence[str] = (),
 ) -> Response:
     left_out = _fields(lead).left_out
+    result: Document = {name: current_request.query_value(name) or "" for name in ("saved", "corrected", "kept")}
     return guard.form_page(
         session,
         "lead.html",
@@ -125,6 +131,7 @@ def _page(
         organisation=organisation_list.names_by_agent(session).get(lead["agentId"]),
         statuses=lead_status.STATUSES,
         lead_status=lead_status.status_of(lead),
-        saved=current_request.query_value("saved"),
+        is_for_others=bool(chosen),
+        **result,
         erasure=erasures.address_of(session, {name: lead.get(name) for name in ("userID", "email", "phone")}),
     )
