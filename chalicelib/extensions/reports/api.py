@@ -1,10 +1,12 @@
 """The service `series`, which other extensions get from `extensions.service("series")`."""
 
 from chalicelib.extensions.reports import recent_counts, report, series
+from chalicelib.extensions.reports.hours import ANSWER_SECONDS as ANSWER_SECONDS
 from chalicelib.extensions.reports.hours import DIMENSIONS as DIMENSIONS
 from chalicelib.extensions.reports.hours import NAMES as NAMES
 from chalicelib.extensions.reports.hours import OTHER as OTHER
 from chalicelib.extensions.reports.hours import SECONDS as SECONDS
+from chalicelib.extensions.reports.hours import TIMED as TIMED
 from chalicelib.extensions.reports.hours import UNKNOWN as UNKNOWN
 from chalicelib.extensions.reports.report import check_size as check_size
 from chalicelib.extensions.reports.report import counted_until as counted_until

@@ -11,8 +11,20 @@ from chalicelib.conversations.counted_changes import CountedChange
 
 # The counts that make a dimension's value frequent.
 RANKED = ("loads", "newVisitors", "conversations", "messages", "interactions", "handoffs", "leads")
+# The counts of first answers within a number of seconds. Each also includes the faster answers.
+ANSWER_SECONDS = {
+    "firstAnswersWithin1Minute": 60,
+    "firstAnswersWithin5Minutes": 5 * 60,
+    "firstAnswersWithin15Minutes": 15 * 60,
+    "firstAnswersWithin1Hour": 60 * 60,
+    "firstAnswersWithin4Hours": 4 * 60 * 60,
+    "firstAnswersWithin1Day": 24 * 60 * 60,
+}
+# The first answers whose time was counted. Earlier releases stored only `firstAnswers`.
+TIMED = "timedFirstAnswers"
 NAMES = (
     *RANKED, "seconds", "deliveries", "firstAnswers", "firstAnswerMilliseconds", "ends", "endMilliseconds",
+    *ANSWER_SECONDS, TIMED,
 )  # fmt: skip
 # The counts in reports. Usage also includes webhook deliveries, which have no dimensions.
 REPORTED = (*RANKED, "firstAnswers", "ends")
@@ -22,7 +34,8 @@ AVERAGES = {
     "averageFirstAnswerSeconds": ("firstAnswerMilliseconds", "firstAnswers", 1_000),
     "averageEndSeconds": ("endMilliseconds", "ends", 1_000),
 }
-_DELIVERIES = NAMES.index("deliveries")
+_DELIVERIES, _ANSWERS = NAMES.index("deliveries"), NAMES.index("firstAnswers")
+_WAIT, _FIRST_TIME = NAMES.index("firstAnswerMilliseconds"), NAMES.index("firstAnswersWithin1Minute")
 DIMENSIONS = ("origin", "country", "browser", "platform", "language")
 # For each hour and dimension, only the 20 most frequent values are counted separately; the rest are summed as `other`.
 # Therefore, neither the number nor the length of the values can make the rows grow without bound.
@@ -75,18 +88,32 @@ def values_of(change: CountedChange) -> list[str]:
 
 
 def add_up(changes: Iterable[tuple[Sequence[int], Sequence[str]]]) -> HourTotals:
-    """Return the sums of changes. Each change has its counts and its dimension values; their order does not matter."""
+    """Return the sums of changes. Each change has its counts and its dimension values; their order does not matter.
+
+    The counts of answers by time are computed here, so changes that an earlier release stored have them, too.
+    """
     counts = [0] * len(NAMES)
     groups: Groups = {dimension: {} for dimension in DIMENSIONS}
     number = 0
-    for numbers, values in changes:
+    for change, values in changes:
         number += 1
+        numbers = _with_times(change)
         add(counts, numbers)
         is_grouped = any(numbers[:_DELIVERIES]) or any(numbers[_DELIVERIES + 1 :])
         for dimension, value in zip(DIMENSIONS, values, strict=True) if is_grouped else ():
             add(groups[dimension].setdefault(value or UNKNOWN, [0] * len(NAMES)), numbers)
     frequent = {dimension: most_frequent(by_value, MAX_VALUES) for dimension, by_value in groups.items()}
     return HourTotals(counts, frequent, number)
+
+
+def _with_times(numbers: Sequence[int]) -> Sequence[int]:
+    """Return a change's counts with the counts of its first answers by time."""
+    if not any(numbers[_ANSWERS:_WAIT]):
+        return numbers
+    complete = padded(numbers)
+    answers, wait = complete[_ANSWERS], complete[_WAIT]
+    within = [answers * (wait <= seconds * 1_000 * answers) for seconds in ANSWER_SECONDS.values()]
+    return [*complete[:_FIRST_TIME], *within, answers]
 
 
 def combine(hourly_counts: Iterable[HourlyCounts]) -> list[HourlyCounts]:

@@ -46,7 +46,7 @@ class Usage(WireModel):
 
 
 class Counts(WireModel):
-    """The counts for a period that starts at `from`. An average is absent if nothing was counted."""
+    """The counts for a period that starts at `from`. An average or a time is absent if nothing was counted."""
 
     from_: Number = Field(alias="from")
     loads: Number
@@ -61,6 +61,13 @@ class Counts(WireModel):
     averageSeconds: Number = omitted()
     averageFirstAnswerSeconds: Number = omitted()
     averageEndSeconds: Number = omitted()
+    firstAnswersWithin1Minute: Number = omitted()
+    firstAnswersWithin5Minutes: Number = omitted()
+    firstAnswersWithin15Minutes: Number = omitted()
+    firstAnswersWithin1Hour: Number = omitted()
+    firstAnswersWithin4Hours: Number = omitted()
+    firstAnswersWithin1Day: Number = omitted()
+    timedFirstAnswers: Number = omitted()
 
 
 class CountsGroup(WireModel):

@@ -20,7 +20,7 @@ _DAY_SECONDS = 24 * 60 * 60
 # Callers may read columns by position, so new columns must be appended.
 _COLUMNS = (
     "from", *hours.RANKED, "averageSeconds",
-    "firstAnswers", "averageFirstAnswerSeconds", "ends", "averageEndSeconds",
+    "firstAnswers", "averageFirstAnswerSeconds", "ends", "averageEndSeconds", *hours.ANSWER_SECONDS, hours.TIMED,
 )  # fmt: skip
 
 

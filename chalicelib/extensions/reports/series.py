@@ -138,7 +138,8 @@ def _entry(start: int, counts: Sequence[int]) -> dict[str, Any]:
         for name, (total, count, units) in hours.AVERAGES.items()
         if numbers[count]
     }
-    return {"from": start, **{name: numbers[name] for name in hours.REPORTED}, **averages}
+    times = (*hours.ANSWER_SECONDS, hours.TIMED) if numbers[hours.TIMED] else ()
+    return {"from": start, **{name: numbers[name] for name in (*hours.REPORTED, *times)}, **averages}
 
 
 def _month(day: date, months: int) -> date:

@@ -24,6 +24,7 @@ from tests.webhooks.pipeline import Record, Stream
 START = clock.seconds() // 3_600 * 3_600 + 3_600
 PERIOD = f"from={START}&to={START + 7_200}"
 NAMES = ("firstAnswers", "averageFirstAnswerSeconds", "ends", "averageEndSeconds")
+TIMES = (*hours.ANSWER_SECONDS, hours.TIMED)
 NONE = {"firstAnswers": 0, "ends": 0}
 CONVERSATION = "/v3/agents/support/convos/ann"
 At = Callable[[int], None]
@@ -61,6 +62,12 @@ def change(api: Api, **metadata: Any) -> None:
 def durations(api: Api, query: str = "") -> dict[str, int]:
     totals = api.get(f"{REPORT}?{PERIOD}{query}").data["totals"]
     return {name: totals[name] for name in NAMES if name in totals}
+
+
+def times(api: Api) -> list[int]:
+    """Return the counts of first answers by time, or an empty list if the report has none."""
+    totals = api.get(f"{REPORT}?{PERIOD}").data["totals"]
+    return [totals[name] for name in TIMES if name in totals]
 
 
 def counted(api: Api, stream: Stream) -> dict[str, int]:
@@ -161,7 +168,9 @@ def test_csv_has_columns_for_durations(api: Api, stream: Stream, at: At) -> None
     first, second = csv.DictReader(io.StringIO(answer.text))
     assert [first[name] for name in NAMES] == ["1", "40", "0", ""]
     assert [second[name] for name in NAMES] == ["0", "", "0", ""]
-    assert answer.text.splitlines()[0].endswith(",leads,averageSeconds," + ",".join(NAMES))
+    assert [first[name] for name in TIMES] == ["1", "1", "1", "1", "1", "1", "1"]
+    assert [second[name] for name in TIMES] == [""] * 7
+    assert answer.text.splitlines()[0].endswith(",leads,averageSeconds," + ",".join((*NAMES, *TIMES)))
 
 
 def _handled(api: Api, at: At) -> None:
@@ -212,6 +221,43 @@ def test_zeros_after_the_deliveries_are_not_stored(api: Api, stream: Stream, at:
     (day,) = storage.scan(counts.DayRow, counts.DayRow.period.startswith("counts#"))
     (of_hour,) = day.open()["hours"].values()
     assert of_hour == [0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 60_000]
+
+
+def test_answers_are_counted_by_time(api: Api, stream: Stream, at: At) -> None:
+    """A wait that equals a limit is within it."""
+    for number, wait in enumerate((0, 60, 61, 300, 899, 4_000)):
+        at(number)
+        write(api, "human", f"v{number}", state="requested_chat")
+        at(number + wait)
+        write(api, "bot", f"v{number}", state="human-chatting")
+    records = stream.read("conversations")
+    for _ in range(2):
+        follow("conversations", records)
+    assert times(api) == [2, 4, 5, 5, 6, 6, 6]
+    (group,) = api.get(f"{REPORT}?{PERIOD}&by=origin").data["groups"]
+    assert [group["totals"][name] for name in TIMES] == [2, 4, 5, 5, 6, 6, 6]
+    (agent,) = {row.agent for row in storage.scan(counts.ChangeRow, counts.ChangeRow.period.startswith("change#"))}
+    counts.recount_all(*storage.split_key(agent))
+    at(3 * 3_600)  # reports read the stored counts
+    assert times(api) == [2, 4, 5, 5, 6, 6, 6]
+
+
+def test_the_times_of_changes_from_an_earlier_release_are_counted(api: Api, stream: Stream, at: At) -> None:
+    """Earlier releases store the same change rows, but counted hours without the times."""
+    write(api, "human", state="requested_chat")
+    at(90)
+    write(api, "bot", state="human-chatting")
+    follow("conversations", stream.read("conversations"))
+    changes = [*storage.scan(counts.ChangeRow, counts.ChangeRow.period.startswith("change#"))]
+    assert max(len(row.open()["counts"]) for row in changes) == hours.NAMES.index("firstAnswerMilliseconds") + 1
+    day = counts.DayRow(changes[0].agent, f"counts#{clock.iso(START)[:10]}")
+    day.seal({"hours": {clock.iso(START)[11:13]: [0, 0, 1, 2, 1, 1, 0, 0, 0, 1, 90_000]}, "counted": {}})
+    put_now(day)
+    at(3 * 3_600)
+    assert durations(api) == {**NONE, "firstAnswers": 1, "averageFirstAnswerSeconds": 90}
+    assert times(api) == []
+    counts.recount(day.agent, START, clock.seconds())
+    assert times(api) == [0, 1, 1, 1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("stored", [len(hours.RANKED) + 2, len(hours.NAMES) + 2])

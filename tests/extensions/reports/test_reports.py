@@ -35,6 +35,8 @@ REPORT = "/v3/agents/support/analytics"
 STATE = "/agents/support/interact/{}/state"
 # The counts other than those of first answers and ends.
 UNTIMED = hours.NAMES[: hours.NAMES.index("deliveries") + 1]
+# The counts without those of first answers by time.
+AVERAGED = hours.NAMES[: hours.NAMES.index("endMilliseconds") + 1]
 _TABLES = ("conversations", "leads", "analytics")
 
 
@@ -272,7 +274,14 @@ def test_a_count_after_the_deletion_of_the_agent_writes_nothing(api: Api, pipeli
 @pytest.mark.usefixtures("midday")
 @pytest.mark.parametrize(
     ("most", "names", "units"),
-    [(1_000, UNTIMED, 12), (1_000_000, UNTIMED, 12), (1_000, hours.NAMES, 12), (1_000_000, hours.NAMES, 15)],
+    [
+        (1_000, UNTIMED, 12),
+        (1_000_000, UNTIMED, 12),
+        (1_000, AVERAGED, 12),
+        (1_000_000, AVERAGED, 15),
+        (1_000, hours.NAMES, 15),
+        (1_000_000, hours.NAMES, 20),
+    ],
 )
 def test_a_month_of_days_costs_four_requests_whatever_was_counted(
     api: Api, workspace: NewWorkspace, agent_id: str, most: int, names: Sequence[str], units: int
