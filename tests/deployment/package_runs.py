@@ -51,6 +51,7 @@ PAGES = (
     "/agents/support/replies",
     "/agents/support/new-tool",
     "/agents/support/try",
+    "/agents/support/site",
     "/agents/support/versions",
     "/new-agent",
     "/settings",

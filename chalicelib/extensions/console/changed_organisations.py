@@ -26,7 +26,7 @@ def names_by_change(changes: Sequence[Document], organisations: Iterable[Documen
 
 
 def _split(path: str) -> list[str]:
-    """Return the parts of a page's path, such as `/agents/support#install`, without its fragment."""
+    """Return the parts of a page's path, such as `/agents/support#tools`, without its fragment."""
     return [unquote(part) for part in path.partition("#")[0].split("/")[1:]]
 
 

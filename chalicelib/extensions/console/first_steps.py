@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from chalicelib.extensions.console import calls, sample_data, trial_marks
+from chalicelib.extensions.console import calls, sample_data, site_visitors
 from chalicelib.extensions.console.sessions import Session
 
 # With more agents or conversations, the workspace is in use, and the overview shows no steps.
@@ -33,11 +33,10 @@ def read(session: Session, titles: dict[str, str], report: Any) -> list[FirstSte
         return []
     page = f"/agents/{quote(first, safe='')}" if first else ""
     ids = [each["ID"] for each in conversations if not each["ID"].startswith(sample_data.PREFIX)]
-    is_on_site = any(not conversation_id.startswith(trial_marks.PREFIX) for conversation_id in ids)
     steps = [
         FirstStep("agent", page or "/new-agent", bool(first)),
         FirstStep("try", page and f"{page}/try", bool(ids)),
-        FirstStep("site", page and f"{page}#install", is_on_site),
+        FirstStep("site", page and f"{page}/site", site_visitors.newest(conversations) is not None),
         _colleague(),
     ]
     return [] if all(step.is_done for step in steps) else steps

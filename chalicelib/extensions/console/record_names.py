@@ -102,7 +102,7 @@ def _rights(document: Document) -> Document:
 
 
 def _credential(row: CredentialRow, names: dict[str, RecordName]) -> RecordName:
-    paths = {tokens.ACCESS: "/settings#tokens", tokens.AGENT: f"/agents/{quote(row.agent_id or '')}#install"}
+    paths = {tokens.ACCESS: "/settings#tokens", tokens.AGENT: f"/agents/{quote(row.agent_id or '')}/site"}
     agent = names.get(f"agents/{row.agent_id}")
     return RecordName(agent.name if agent else row.name, paths.get(row.kind, ""))
 

@@ -97,7 +97,8 @@ ROWS: dict[Route, Row] = {
     ("POST", _TOOL): Row(OPERATOR, page=_TOOL, typed={"name": "Changed", "fields.0.key": "number"}),
     ("GET", f"{_AGENT}/delete"): Row(OPERATOR),
     ("POST", f"{_AGENT}/delete"): Row(OPERATOR, page=f"{_AGENT}/delete", typed={"title": CANARY}),
-    ("POST", f"{_AGENT}/key"): Row(OPERATOR, page=_AGENT),
+    ("GET", f"{_AGENT}/site"): Row(OPERATOR),
+    ("POST", f"{_AGENT}/site"): Row(OPERATOR, page=f"{_AGENT}/site"),
     ("GET", _AGENT): Row(PERSON),
     ("POST", _AGENT): Row(PERSON, page=_AGENT, typed={"title": "Changed"}),
     ("GET", f"{_AGENT}/replies"): Row(PERSON),
@@ -189,7 +190,7 @@ if has("history"):
 # an agent's key, and a request for a link while the stage sends no emails.
 UNSTORED = {
     ("POST", f"{_AGENT}/tools/{{tool_id}}"), ("POST", "/console"), ("POST", _UNSUBSCRIBE), ("POST", _PASSWORD),
-    ("POST", f"{_HOME}/end-view"), ("POST", f"{_AGENT}/key"), ("POST", f"{_HOME}/forgot-password"),
+    ("POST", f"{_HOME}/end-view"), ("POST", f"{_AGENT}/site"), ("POST", f"{_HOME}/forgot-password"),
     ("POST", f"{_HOME}/organisation"),
 }  # fmt: skip
 MAY = {PERSON: {ALL, OWN, PERSON}, ADMIN: {ALL, OWN, PERSON, ADMIN}, OPERATOR: {ALL, PERSON, ADMIN, OPERATOR}}

@@ -21,7 +21,7 @@ def test_an_operator_creates_an_agent_and_arrives_at_its_form(operator: Browser,
     page = operator.open("/new-agent")
     created = operator.submit(page, "/new-agent", {"title": "Sales"})
     assert "The agent has been created." in created.text and "<h1>Sales</h1>" in created.text
-    assert 'id="install"' in created.text and "cams_agent_" not in created.text
+    assert '/site"' in created.text and "cams_agent_" not in created.text
     titles = [agent["title"] for agent in workspace_api.get("/v3/agents").data]
     assert sorted(titles) == ["Other", "Sales", "Support"]
 
@@ -204,5 +204,7 @@ def test_people_see_neither_buttons_nor_pages_of_operators(browser: Browser, wor
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     pages = browser.open("/agents").text + browser.open("/agents/support").text
-    assert not re.search("/new-agent|/delete|/clone|/template|id=.install", pages)
-    assert {browser.open(path).status for path in ("/new-agent", "/agents/support/delete")} == {403}
+    assert not re.search("/new-agent|/delete|/clone|/template|/site", pages)
+    assert {browser.open(path).status for path in ("/new-agent", "/agents/support/delete", "/agents/support/site")} == {
+        403
+    }

@@ -170,7 +170,7 @@ def test_an_agents_page_links_to_its_records(signed_in: Browser) -> None:
     page = signed_in.open(AGENT).text.partition("About this agent")[2]
     assert ">support</code>" in page and page.count("<time ") == 2
     assert f'href="{signed_in.home}/convos?tab=all&amp;agent=support"' in page
-    assert f'href="{signed_in.home}/leads?agent=support"' in page and "#install" not in page
+    assert f'href="{signed_in.home}/leads?agent=support"' in page and "/site" not in page
 
 
 def test_saving_without_a_change_writes_nothing(signed_in: Browser) -> None:

@@ -172,7 +172,7 @@ def test_the_audit_log_names_tokens_and_keys(
         "first key Key",
         "first key Key",
     ]
-    assert "/settings#tokens" in page.text and "/agents/keyed#install" in page.text
+    assert "/settings#tokens" in page.text and "/agents/keyed/site" in page.text
 
 
 def change(at: str, operation: str = "create", resource: str = "clients/bo", by: str = "key") -> Document:

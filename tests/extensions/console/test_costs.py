@@ -59,6 +59,7 @@ OPERATOR_PAGES = {
     "/settings/orgs/acme/agents": "/console/settings/orgs/{id}/agents",
     "/settings/webhooks/{webhook}": "/console/settings/webhooks/{id}",
     "/agents/support/try": "/console/agents/{id}/try",
+    "/agents/support/site": "/console/agents/{id}/site",
     "/agents/support/delete": "/console/agents/{id}/delete",
     "/agents/support/tools/{tool}/settings": "/console/agents/{id}/tools/{id}/settings",
     "/agents/support/tools/{tool}/versions": "/console/agents/{id}/tools/{id}/versions",

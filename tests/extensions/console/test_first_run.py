@@ -57,7 +57,7 @@ def test_the_steps_lead_from_an_empty_workspace_to_a_conversation(operator: Brow
     page = operator.open("/overview")
     assert [*steps(page).values()] == [True, False, False, False]
     _, trial, install, organisation = links(page, operator.home)
-    assert install.endswith("#install") and 'id="install"' in operator.open(install.partition("#")[0]).text
+    assert install.endswith("/site") and "Not seen yet." in operator.open(install).text
 
     tried = operator.submit(operator.open(trial), "/try", {"text": "Hello?", "person": "on"})
     assert "Hello?" in tried.text and "No bot is connected" in tried.text
@@ -120,7 +120,7 @@ def test_an_empty_page_offers_operators_the_next_action(path: str, operator: Bro
     api.post("/v2/agents/support", {"title": "Support"})
     home = f'href="{operator.home}/agents/support'
     page = operator.open(path).text
-    assert f'{home}/try"' in page and f'{home}#install"' in page
+    assert f'{home}/try"' in page and f'{home}/site"' in page
     api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]})
     api.post("/v2/clients/bo", {"orgId": "acme", "email": "bo@acme.test", "dashboardPassword": PASSWORD})
     client = operator.another()

@@ -1,4 +1,4 @@
-"""Operators issue and revoke access tokens in the console, and see the keys of agents."""
+"""Operators issue and revoke access tokens in the console."""
 
 import re
 
@@ -6,8 +6,7 @@ import pytest
 
 from chalicelib.extensions.console import operators
 from tests.api import Api
-from tests.extensions.console.browser import Browser, csrf_field, is_asked_once
-from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.browser import Browser, is_asked_once
 
 
 def test_a_token_is_shown_once_and_revoked(operator: Browser, workspace_api: Api) -> None:
@@ -64,12 +63,6 @@ def test_the_settings_begin_with_organisations_and_a_result_with_its_list(operat
     assert shown == [["organisations"], ["tokens"]]
 
 
-def test_the_install_snippets_have_the_address_of_the_run_and_can_be_copied(operator: Browser) -> None:
-    page = operator.open("/agents/support", Host="127.0.0.1:8000").text
-    assert 'curl -sS "http://127.0.0.1:8000/v3/' in page and page.count('snippet" data-copy="Copy"') == 4
-    assert re.search(r'src="[^"]*/copy\.\w+\.js"', page)
-
-
 def test_a_named_set_of_scopes_gives_its_rights(operator: Browser, workspace_api: Api) -> None:
     for name, granted in operators.SCOPE_SETS.items():
         fields = {"name": name, "days": "30", "scope_set": name}
@@ -80,15 +73,3 @@ def test_a_named_set_of_scopes_gives_its_rights(operator: Browser, workspace_api
     single = {"name": "one", "days": "30", "scope_set": "all", "scopes.leads:read": "on"}
     operator.submit(operator.open("/settings"), "/settings/tokens", single)
     assert [one["scopes"] for one in workspace_api.get("/v3/tokens").data if one["name"] == "one"] == [["leads:read"]]
-
-
-def test_operators_see_the_key_of_an_agent(operator: Browser, browser: Browser, workspace_api: Api) -> None:
-    key = workspace_api.get("/v3/agents/support").data["SECRET_API_KEY"]
-    page = operator.open("/agents/support")
-    assert key not in page.text
-    shown = operator.submit(page, "/agents/support/key", {})
-    assert f'<code class="secret" data-copy="Copy" data-copied="Copied">{key}</code>' in shown.text
-    browser.start_session(email="bo@acme.test", password=PASSWORD)
-    form = csrf_field(browser.open("/agents/support"))
-    refused = browser.post("/agents/support/key", form)
-    assert (refused.status, key in refused.text) == (403, False)

@@ -43,7 +43,7 @@ OPERATOR_PAGES = (
     "/agents",
     "/agents/support#messages",
     "/agents/support#tools",
-    "/agents/support#install",
+    "/agents/support/site",
     "/agents/support/replies",
     "/agents/support/try",
     "/settings",
@@ -216,7 +216,7 @@ def test_what_operators_see_passes_the_same_checks(stranger: Person) -> None:
         check(stranger, "light")
         assert unescaped_elements(stranger) == [None]
     for page, button in (
-        ("/agents/support#install", "[action$='/key'] button"),
+        ("/agents/support/site", "[action$='/site'] button"),
         ("/settings/orgs/acme/clients/acme", VIEW),
     ):
         chromium.resize(stranger.driver, *WIDE)

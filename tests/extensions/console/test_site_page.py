@@ -1,0 +1,63 @@
+"""Operators put an agent's chat on a site: the page shows the files, the key and whether a visitor has written."""
+
+import html
+import re
+
+import pytest
+
+from tests.api import Api
+from tests.extensions.console.browser import Browser, csrf_field
+from tests.extensions.console.conftest import PASSWORD
+
+PAGE = "/agents/support/site"
+HOST = {"Host": "127.0.0.1:8000"}
+NOT_SEEN, SEEN = "Not seen yet.", "A visitor has written."
+
+
+@pytest.mark.parametrize(
+    ("query", "name"), [("", "server.py"), ("?server=server.mjs", "server.mjs"), ("?server=x", "server.py")]
+)
+def test_the_page_has_the_files_and_the_instructions_for_a_developer(operator: Browser, query: str, name: str) -> None:
+    page = operator.open(PAGE + query, **HOST)
+    downloads = re.findall(r'<a class="button second" href="([^"]*)" download>', page.text)
+    assert downloads == [f"/console/site/{one}" for one in ("chat.html", "chat.js", f"{name}?agent=support")]
+    assert all(Api().call("GET", one, None, {}).status == 200 for one in downloads)
+    (text,) = re.findall(r'data-copy="Copy the instructions"[^>]*>(.*?)</pre>', page.text, re.DOTALL)
+    addresses = re.findall(r'curl -sSO "([^"]*)"', html.unescape(text))
+    assert addresses == [f"http://127.0.0.1:8000{one}" for one in downloads]
+    command = {"server.py": "python3 server.py", "server.mjs": "node server.mjs"}[name]
+    assert page.text.count(f'export AGENT_KEY="paste the agent key here"\n{command}') == 2
+    code = html.unescape(page.text)
+    assert 'AGENT = "http://127.0.0.1:8000/agents/support"' in code and re.search(r'src="[^"]*/copy\.\w+\.js"', code)
+
+
+def test_the_key_appears_on_the_same_page_after_one_click(
+    operator: Browser, browser: Browser, workspace_api: Api
+) -> None:
+    key = workspace_api.get("/v3/agents/support").data["SECRET_API_KEY"]
+    page = operator.open(f"{PAGE}?server=server.mjs")
+    assert key not in page.text and page.text.count(f'formaction="{operator.home}{PAGE}#key">Show the key') == 1
+    shown = operator.submit(page, PAGE, {})
+    assert re.search(f'<li id="key" class="card">.*<code class="secret" [^>]*>{key}</code>', shown.text, re.DOTALL)
+    assert shown.text.count(key) == 1 and "Show the key" not in shown.text and "node server.mjs" in shown.text
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    refused = browser.post(PAGE, csrf_field(browser.open("/agents/support")))
+    assert (refused.status, key in refused.text) == (403, False)
+
+
+def test_the_page_says_when_a_visitor_has_written(operator: Browser, workspace_api: Api) -> None:
+    operator.submit(operator.open("/agents/support/try"), "/try", {"text": "A trial"})
+    workspace_api.post("/agents/support/interact/sample-1/state", written("Sample"))
+    workspace_api.post("/agents/support/interact/silent/state", {"metadata": {"userName": "Silent"}})
+    page = operator.open(PAGE).text
+    assert NOT_SEEN in page and SEEN not in page and 'class="card ready"' not in page
+    (again,) = re.findall(r'href="([^"]*#check)">Check again</a>', page)
+    metadata = {"metadata": {"userName": "Ann <b>"}}
+    workspace_api.post("/agents/support/interact/v@1/state", {**written("Hello"), **metadata})
+    page = operator.open(html.unescape(again).removeprefix(operator.home)).text
+    assert NOT_SEEN not in page and SEEN in page and 'class="card ready"' in page
+    assert f'<a href="{operator.home}/convos/support/v%401">Ann &lt;b&gt;</a>, <time' in page
+
+
+def written(text: str) -> dict[str, list[object]]:
+    return {"turns": [{"from": "human", "messages": [{"item": {"text": text}}]}]}
