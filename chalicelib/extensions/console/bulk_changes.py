@@ -57,7 +57,7 @@ def _problem(session: Session, name: str, chosen: list[ConversationIds], fields:
         return t("bulk.none")
     if len(chosen) > inbox.MAX_ROWS:
         return t("bulk.most", number=inbox.MAX_ROWS)
-    return t("bulk.no_tag") if name == "tag" and not actions.submitted_tags(session, fields) else ""
+    return t("wrong.tags") if name == "tag" and not actions.submitted_tags(session, fields) else ""
 
 
 def _change(session: Session, name: str, ids: ConversationIds, fields: dict[str, str]) -> str:

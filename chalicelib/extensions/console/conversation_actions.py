@@ -15,7 +15,8 @@ from chalicelib.storage import Document
 
 _CHANNEL = "console"  # of an edited message that had no channel
 _PATH = "/v3/agents/{agent_id}/convos/{convo_id}"
-MAX_TAGS_LENGTH = 5_000  # the maximum number of characters in all tags of a form
+SEPARATOR = "\t"
+"""The separator of several tags in a button's value."""
 MAX_NOTES_LENGTH = 5_000
 """The maximum number of characters in a form's private notes."""
 
@@ -24,11 +25,6 @@ def with_action(fields: dict[str, str]) -> dict[str, str]:
     """Return the form with the `action` of its pressed button, whose value may be a person or the undone change."""
     action = next((action for name, action in _BUTTONS.items() if name in fields), "")
     return {"action": action, **fields}
-
-
-def tags_digest(tags: list[str]) -> str:
-    """Return a digest of the tags for the form, so that saving replaces only tags that the page displayed."""
-    return hashlib.sha256(json.dumps(tags).encode()).hexdigest()
 
 
 def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
@@ -163,20 +159,6 @@ def _end(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
     _send("PATCH", "", {"conversation": {"state": "ended_chat"}}, values)
 
 
-def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    """Replace the tags with the form's comma-separated tags.
-
-    Raise PreconditionFailed if the tags have changed since the form was shown. New messages are not a conflict.
-    """
-    tags = submitted_tags(session, fields)
-    record, etag = calls.read(_PATH, **values)
-    stored = record.get("tags") or []
-    if stored != tags and tags_digest(stored) != fields.get("tags_shown"):
-        now = truncate(", ".join(stored), MAX_TAGS_LENGTH) or "–"
-        raise guard.form_error(session, "tags.changed", errors.PreconditionFailed, tags=now)
-    _send("PATCH", "", {"conversation": {"tags": tags}}, values, etag)
-
-
 def text_digest(text: str) -> str:
     """Return a digest of notes or a message for the form, so that saving replaces only a text that it displayed."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()
@@ -212,20 +194,45 @@ def _add_note(session: Session, values: dict[str, str], fields: dict[str, str]) 
 
 
 def _add_tags(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    """Add the form's comma-separated tags. Raise PreconditionFailed if the conversation changes at the same time."""
+    """Add the form's tags, and put those that are new into the field `changed`.
+
+    Raise PreconditionFailed if the conversation changes at the same time.
+    """
     tags = submitted_tags(session, fields)
+    if not tags:
+        raise guard.form_error(session, "tags")
     record, etag = calls.read(_PATH, **values)
     stored = record.get("tags") or []
-    added = [*dict.fromkeys((*stored, *tags))]
-    if added != stored:
-        _send("PATCH", "", {"conversation": {"tags": added}}, values, etag)
+    added = [tag for tag in dict.fromkeys(tags) if tag not in stored]
+    fields["changed"] = SEPARATOR.join(added)
+    if added:
+        _send("PATCH", "", {"conversation": {"tags": [*stored, *added]}}, values, etag)
+
+
+def _remove_tags(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    """Remove the tags of the pressed button, and put those that the conversation had into the field `changed`."""
+    _require_tags(session)
+    tags, (record, etag) = fields.get("untag", "").split(SEPARATOR), calls.read(_PATH, **values)
+    stored = record.get("tags") or []
+    removed = [tag for tag in stored if tag in tags]
+    fields["changed"] = SEPARATOR.join(removed)
+    if removed:
+        kept = [tag for tag in stored if tag not in removed]
+        _send("PATCH", "", {"conversation": {"tags": kept}}, values, etag)
 
 
 def submitted_tags(session: Session, fields: dict[str, str]) -> list[str]:
-    """Return the form's comma-separated tags. Raise Forbidden if the organisation does not allow tags."""
+    """Return the tags of the pressed button, or the form's comma-separated tags. Raise Forbidden (`_require_tags`)."""
+    _require_tags(session)
+    if fields.get("retag"):
+        return fields["retag"].split(SEPARATOR)
+    return [tag.strip() for tag in fields.get("tags", "").split(",") if tag.strip()]
+
+
+def _require_tags(session: Session) -> None:
+    """Raise Forbidden if the organisation does not allow tags to be changed."""
     if session.organisation.get("disallowAnyTags"):
         raise errors.Forbidden("Your organisation does not allow tags to be changed.")
-    return [tag.strip() for tag in fields.get("tags", "").split(",") if tag.strip()]
 
 
 def _insert(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
@@ -246,13 +253,19 @@ ACTIONS: dict[str, Action] = {
     "undo": _undo,
     "back": _pass_back,
     "end": _end,
-    "tag": _tag,
+    "tag": _add_tags,
+    "untag": _remove_tags,
     "note": _write_notes,
     "add_note": _add_note,
     "insert": _insert,
 }
 """The actions in a conversation by the value of the form field `action`."""
-_BUTTONS = {"to": "assign", "undo": "undo"}  # the actions of buttons whose value is not the action
+_BUTTONS = {
+    "to": "assign",
+    "undo": "undo",
+    "untag": "untag",
+    "retag": "tag",
+}  # of buttons whose value is not the action
 TEXTS = {"reply": "text", "add_note": "note"}
 """The fields for a reply and a note, by the action that sends each. A page keeps their texts until they are sent."""
 RESULTS = (*(name for name in ACTIONS if name != "insert"), "change", "delete")

@@ -141,7 +141,7 @@ def show(session: Session, status: int = 200, **result: Any) -> Response:
         max_exported=inbox.MAX_ROWS * (MAX_PAGES if listed.tab == "all" else 1),
         is_beside=False,
         next_waiting=inbox.next_waiting(session, listed.waiting),
-        known_tags=_known_tags(listed.page.conversations),
+        known_tags=known_tags(listed.page.conversations),
         has_no_own_list=session.client_id is None and current_request.query_value(_MISSING) == "mine",
         **list_colleagues(session).values(),
         **{**_NO_RESULT, **result},
@@ -263,7 +263,7 @@ def row_values(session: Session, listed: ConversationList, selected: Document | 
     }
 
 
-def _known_tags(conversations: list[Document]) -> list[str]:
+def known_tags(conversations: list[Document]) -> list[str]:
     """Return the different tags of the conversations that fit into the filter, at most 50 in alphabetical order."""
     tags = {tag for record in conversations for tag in record.get("tags") or () if len(tag) <= inbox.MAX_FILTER}
     return sorted(tags)[:_MAX_TAGS]

@@ -36,7 +36,8 @@ from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 MAX_MESSAGES = 100
-_MAX_TAGS = 100  # in a form
+_MAX_TAGS = 100  # on a page
+_MAX_CHANGED = 300  # the maximum characters of the tags in a confirmation
 # The maximum number of variables beside a transcript, and of characters in a name and in a value.
 _MAX_VARIABLES, _MAX_VARIABLE_NAME, _MAX_VARIABLE = 20, 60, 300
 
@@ -56,7 +57,7 @@ def submit_action(session: Session, agent_id: str, convo_id: str) -> Response:
         fields.pop(actions.TEXTS.get(fields["action"], ""), None)  # this text has been sent
     if error or any(fields.get(name) for name in actions.TEXTS.values()):  # a redirect would lose the texts
         return _page(session, agent_id, convo_id, fields, error)
-    query = conversation_list.address_of(conversation_list.read_query(session), done=fields["action"])
+    query = conversation_list.address_of(conversation_list.read_query(session), done=_result_of(fields))
     return pages.redirect(f"/{session.workspace_id}/convos/{agent_id}/{convo_id}{query}")
 
 
@@ -78,7 +79,8 @@ def _page(
     """Return the page, with a form's error and its submitted values."""
     values = _with_changing(session, read_transcript(session, agent_id, convo_id))
     listed = conversation_list.read(session)
-    done = None if error else submitted.get("action") or current_request.query_value("done")
+    result = "" if error else _result_of(submitted) or current_request.query_value("done") or ""
+    done, _, changed = result.partition(":")
     return guard.page(
         session,
         "conversation.html",
@@ -88,6 +90,7 @@ def _page(
         message=guard.explain(session, error) if error else None,
         mid=ids.new_id(),
         done=done if done in actions.RESULTS else None,
+        changed=changed,
         texts=actions.TEXTS,
         may_change=partial(actions.may_change, session),
         text_digest=actions.text_digest,
@@ -99,10 +102,17 @@ def _page(
         organisations=organisation_list.names_by_agent(session).get(agent_id),
         is_beside=True,
         chosen=set(),
+        known_tags=conversation_list.known_tags([*listed.waiting, *listed.page.conversations]),
         **conversation_list.row_values(session, listed, values["meta"]),
         **visitor_context.read(session, values["meta"], values["created"]),
         **values,
     )
+
+
+def _result_of(fields: dict[str, str]) -> str:
+    """Return the form's action, followed by a colon and the tags that it changed, if they fit into an address."""
+    changed = fields.get("changed", "")
+    return f"{fields['action']}:{changed}" if changed and len(changed) <= _MAX_CHANGED else fields.get("action", "")
 
 
 def _with_changing(session: Session, values: Document) -> Document:
@@ -151,11 +161,6 @@ def _others(metadata: Document) -> str | None:
     return query_string({"tab": "all", "agent": metadata["agentId"], **dict([*known.items()][:1])}) if known else None
 
 
-def _fits(tags: list[str]) -> bool:
-    """Return whether the tags fit in a form. The form shows all tags or none, because saving would drop hidden tags."""
-    return len(tags) <= _MAX_TAGS and sum(map(len, tags)) <= actions.MAX_TAGS_LENGTH
-
-
 def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
     """Return the template variables for a transcript: metadata, the newest messages in order, and the page before them.
 
@@ -201,8 +206,6 @@ def panel_values(row: ConversationRow, metadata: Document) -> Document:
         "newest_note": entries[-1].mark if entries else None,
         "meta": metadata,
         "tags": tags[:_MAX_TAGS],
-        "tags_digest": actions.tags_digest(tags),
-        "fits": _fits(tags),
         "notes": truncate(notes, actions.MAX_NOTES_LENGTH),
         "notes_digest": actions.text_digest(notes),
         "are_notes_whole": len(notes) <= actions.MAX_NOTES_LENGTH,
