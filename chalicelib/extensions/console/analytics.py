@@ -6,6 +6,7 @@ from chalice.app import Response
 
 from chalicelib import extensions
 from chalicelib.extensions.console import (
+    answer_times,
     breakdown,
     count_links,
     figures,
@@ -109,6 +110,7 @@ def _report(session: Session, titles: dict[str, str], selected: dict[str, str]) 
         before, before.before(), query.interval, [hour for hour in hourly_counts if hour.start < before.end]
     )
     values = figures.for_charts(report, earlier, query.interval, period, t)
+    main = answer_times.known(figures.MAIN, values["totals"])
     shape = (values[name] for name in ("series", "earlier", "charted_count", "finished_count"))
     agent_id = selected["agent"] if selected["agent"] in titles else ""
     groups = breakdown.compare(session, report, query, selected, titles) if query.by else None
@@ -119,10 +121,10 @@ def _report(session: Session, titles: dict[str, str], selected: dict[str, str]) 
         **values,
         "problem": None,
         "report": report,
-        "figures": figures.NAMES,
-        "main": figures.MAIN,
+        "figures": answer_times.known(figures.NAMES, values["totals"]),
+        "main": main,
         "plot": plots.plot(chart, *shape),
-        "trends": plots.trends(figures.MAIN, values["series"], values["finished_count"]),
+        "trends": plots.trends(main, values["series"], values["finished_count"]),
         "is_empty": not any(report["totals"].get(name) for name in figures.NAMES),
         "breakdown": groups,
         "links": count_links.of_totals(session, period, agent_id),

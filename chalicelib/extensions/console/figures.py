@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chalicelib import extensions
-from chalicelib.extensions.console import periods
+from chalicelib.extensions.console import answer_times, periods
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 _REPORTS: Any = extensions.service("series")
 _LEVELS = 4
-MAIN = ("conversations", "unassistedRate", "averageFirstAnswerSeconds", "leads")
+MAIN = ("conversations", "unassistedRate", "medianFirstAnswerSeconds", "leads")
 """The figures with a tile on the analytics page."""
 NAMES = (
     *MAIN, "messages", "interactions", "newVisitors", "loads", "leadRate", "handoffs", "handoffRate",
-    "averageSeconds", "averageEndSeconds",
+    "quickAnswerRate", "averageFirstAnswerSeconds", "averageSeconds", "averageEndSeconds",
 )  # fmt: skip
 """All figures of the analytics page, in their order."""
 RATES = {"handoffRate": "handoffs", "leadRate": "leads", "unassistedRate": "unassisted"}
@@ -53,7 +53,7 @@ def heat_map(hourly_counts: Iterable[Any], period: Any, name: str) -> list[list[
 
 
 def with_rates(entry: Document) -> Document:
-    """Return an interval's or a period's counts, with its rates per 100 conversations.
+    """Return an interval's or a period's counts, with its rates per 100 conversations and its times to first answers.
 
     `unassisted` is the number of conversations minus the number of handoffs. It approximates the number of
     conversations without a handoff, because a conversation can have several handoffs, also in a later period. Rates
@@ -62,7 +62,7 @@ def with_rates(entry: Document) -> Document:
     conversations = entry["conversations"]
     counts = {**entry, "unassisted": max(conversations - entry["handoffs"], 0)}
     rates = {rate: round(100 * counts[count] / conversations, 1) for rate, count in RATES.items() if conversations}
-    return {**counts, **rates}
+    return {**counts, **rates, **answer_times.of_entry(entry)}
 
 
 def for_charts(report: Document, earlier: Document, interval: str, period: Any, t: "Texts") -> Document:

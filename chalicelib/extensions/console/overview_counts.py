@@ -5,13 +5,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from chalicelib import errors, extensions
-from chalicelib.extensions.console import bars, count_links, figures, guard, organisation_list, periods, plots
+from chalicelib.extensions.console import (
+    answer_times,
+    bars,
+    count_links,
+    figures,
+    guard,
+    organisation_list,
+    periods,
+    plots,
+)
 from chalicelib.extensions.console.bars import Bar
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
 _REPORTS: Any = extensions.service("series")
-TILES = ("conversations", "unassistedRate", "handoffs", "averageFirstAnswerSeconds", "messages", "leads")
+TILES = ("conversations", "unassistedRate", "handoffs", "medianFirstAnswerSeconds", "messages", "leads")
 CHART = "conversations"
 # The count that each group of bars shows. Only page loads, which count visitors, have a country.
 FIGURES = {"country": "newVisitors", **dict.fromkeys(("organisation", "agent", "origin"), CHART)}
@@ -36,6 +45,7 @@ def read(session: Session, titles: dict[str, str]) -> Document:
         before, before.before(), "day", [hour for hour in hourly_counts if hour.start < before.end]
     )
     values = figures.for_charts(report, earlier, "day", period, t)
+    tiles = answer_times.known(TILES, values["totals"])
     shape = [values[name] for name in ("series", "earlier", "charted_count", "finished_count")]
     return {
         "report": report,
@@ -44,10 +54,10 @@ def read(session: Session, titles: dict[str, str]) -> Document:
         "choices": [number for number in periods.LAST_DAYS if _is_allowed(titles, periods.last_days(number, t.zone))],
         "counted_until": recent.counted_until,
         **values,
-        "tiles": TILES,
+        "tiles": tiles,
         "plot": plots.plot(CHART, *shape),
-        "trends": plots.trends(TILES, values["series"], values["finished_count"]),
-        "links": {**count_links.of_charts(session, TILES, days), **count_links.of_totals(session, period)},
+        "trends": plots.trends(tiles, values["series"], values["finished_count"]),
+        "links": {**count_links.of_charts(session, tiles, days), **count_links.of_totals(session, period)},
         "breakdowns": count_links.of_breakdowns(session, FIGURES, days),
         "groups": ("organisation", "agent", "origin") if names else ("agent", "origin"),
         "bars": {

@@ -57,7 +57,7 @@ class Plot(NamedTuple):
 
 def is_sum(name: str) -> bool:
     """Return whether a figure is a count, whose intervals and groups add up, unlike an average or a rate."""
-    return not (name.startswith("average") or name.endswith("Rate"))
+    return not name.endswith(("Seconds", "Rate"))
 
 
 def plot(name: str, series: Sequence[Document], earlier: Sequence[Document], charted: int, finished: int) -> Plot:
@@ -88,7 +88,7 @@ def trends(names: Sequence[str], series: Sequence[Document], finished: int) -> d
     points, which are the means of neighbouring intervals.
     """
     ended = series[: max(1, finished)]
-    of_name = {name: series if name.startswith("average") else ended for name in names}
+    of_name = {name: series if name.endswith("Seconds") else ended for name in names}
     return {name: _trend([entry.get(name) for entry in entries]) for name, entries in of_name.items()}
 
 
@@ -111,7 +111,7 @@ def _mean(values: list[_Value]) -> _Value:
 
 def _top(highest: float, name: str) -> int:
     """Return the axis's highest value, which is at most twice the highest value of a large count."""
-    steps = _SECONDS if name.startswith("average") else _STEPS
+    steps = _SECONDS if name.endswith("Seconds") else _STEPS
     return _PARTS * next((step for step in steps if step * _PARTS >= highest), int(highest))
 
 

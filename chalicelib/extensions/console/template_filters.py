@@ -141,12 +141,12 @@ def figure(value: float | None, name: str, t: _Texts) -> str:
     """Return the text for a report's count, average or rate `name`. An average or rate of nothing is a dash."""
     if value is None:
         return "–"
-    return duration(int(value), t) if name.startswith("average") else number(value, t) + " %" * name.endswith("Rate")
+    return duration(int(value), t) if name.endswith("Seconds") else number(value, t) + " %" * name.endswith("Rate")
 
 
 def mark(value: float, name: str, t: _Texts) -> str:
     """Return the text for a value at the axis of the chart `name`."""
-    return duration(int(value), t) if name.startswith("average") else short(value) + " %" * name.endswith("Rate")
+    return duration(int(value), t) if name.endswith("Seconds") else short(value) + " %" * name.endswith("Rate")
 
 
 def short(value: float) -> str:

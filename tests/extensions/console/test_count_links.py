@@ -62,7 +62,7 @@ def test_a_tile_selects_its_chart(signed_in: Browser) -> None:
     assert 'aria-label="Handoff rate: 15.0 %"' in page and page.count("<figure") == 1
     assert "<td>15.0 %<" in page and '<p class="hint">Handoffs to a person per 100 conversations.</p>' in page
     links = re.findall(r'href="[^"]*(/analytics\?[^"]*)#chart"', page)
-    assert len(links) == 13
+    assert len(links) == 14
     for link in map(html.unescape, links):
         assert "days=7" in link and re.search('aria-current="true">', signed_in.open(link).text)
     assert 'aria-label="Conversations: 20 in total"' in signed_in.open("/analytics?chart=unknown").text
