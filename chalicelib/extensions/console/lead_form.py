@@ -73,7 +73,9 @@ def _save(session: Session, agent_id: str, lead_id: str, sent: dict[str, str]) -
             if change.get("email") and not _EMAIL.fullmatch(change["email"]):
                 raise guard.form_error(session, "email.address")
             result = lead_corrections.save(session, lead, tag, change, others)._asdict()
-        return pages.saved(session.workspace_id, page, "true", **{name: str(number) for name, number in result.items()})
+        return pages.saved(
+            session.workspace_id, page, "true", **{name: str(number) for name, number in result.items() if number}
+        )
 
     others, page = sent.get("others", "").split(), f"/leads/{quote(agent_id)}/{lead_id}"
     show = partial(_page, session, lead, tag, values, chosen=others)
