@@ -22,6 +22,7 @@ from chalicelib.extensions.console import (
     session_store,
     sessions,
     settings,
+    theme,
 )
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import TEXT, Field
@@ -50,8 +51,10 @@ def read_account(session: Session) -> Response:
 def save_account(session: Session) -> Response:
     """Save the person's own name, photo, language, time zone and notification settings, and nothing else.
 
-    An operator's language and time zone are kept in a cookie.
+    The theme and an operator's language and time zone are kept in cookies.
     """
+    if (chosen := guard.form().get("theme")) is not None:
+        return _saved(session, pages.cookie(theme.COOKIE, session.workspace_id, theme.valid(chosen), theme.SECONDS))
     if session.client_id is None:
         return _save_preferences(session)
     client_id, sent = session.client_id, guard.form()
@@ -137,6 +140,10 @@ def _save_preferences(session: Session) -> Response:
     if values["preferredLanguage"] not in pages.LANGUAGES:
         values["preferredLanguage"] = ""
     cookie = operator_selection.preferences_cookie(session, values)
+    return _saved(session, cookie)
+
+
+def _saved(session: Session, cookie: str) -> Response:
     return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true", cookie)
 
 
@@ -212,6 +219,7 @@ def _page(session: Session, error: errors.ApiError | None = None, values: dict[s
         is_notified=preferences.by_email(client),
         problem=recipients.problem(session.workspace_id, client_id, client) if client_id else None,
         saved=current_request.query_value("saved"),
+        themes=theme.THEMES,
         open_sessions=open_sessions.list_newest(session),
         started_at=int(session.row.created_at),
         ends_at=session.row.ends_at,

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from chalice.app import Response
 
 from chalicelib import clock, errors, ids
-from chalicelib.extensions.console import rendering, routes
+from chalicelib.extensions.console import rendering, routes, theme
 from chalicelib.extensions.console.rendering import LANGUAGES as LANGUAGES
 from chalicelib.extensions.console.rendering import texts as texts
 from chalicelib.http import current_request
@@ -36,6 +36,7 @@ def page(template: str, language: str, status: int = 200, **context: Any) -> Res
         "root": root(),
         "now": clock.seconds(),
         "form_id": ids.new_id(),
+        "theme": theme.from_request(),
         "http_status": status,
         "navigation": NAVIGATION,
         **context,

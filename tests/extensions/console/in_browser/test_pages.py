@@ -310,6 +310,21 @@ def test_a_typed_password_can_be_shown_and_hidden(stranger: Person) -> None:
     assert types == [("text", "true"), ("password", "false")]
 
 
+def test_a_chosen_theme_replaces_that_of_the_system(person: Person) -> None:
+    background = "return getComputedStyle(document.body.parentElement).backgroundColor"
+    person.open("/account")
+    light = person.driver.execute_script(background)
+    person.prefer("dark")
+    dark = person.driver.execute_script(background)
+    for theme, scheme, colour in (("dark", "light", dark), ("light", "dark", light), ("", "dark", dark)):
+        person.open("/account")
+        person.leave(person.find(f"[name=theme][value='{theme}']"))
+        person.prefer(scheme)
+        assert person.driver.execute_script(background) == colour != {dark: light, light: dark}[colour]
+        check(person, scheme)
+        chromium.resize(person.driver, *WIDE)
+
+
 def check_page(path: str, person: Person) -> None:
     """Fail if a page violates a rule of `check` in either scheme, contains unescaped text, or is too wide."""
     for scheme in ("light", "dark"):

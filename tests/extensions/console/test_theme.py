@@ -1,0 +1,39 @@
+"""A person chooses the pages' colour scheme for a browser. Pages before the sign-in follow the system."""
+
+import re
+
+import pytest
+
+from tests.api import Answer
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import HOSTILE, PASSWORD
+
+
+def theme_of(page: Answer) -> list[str]:
+    """Return the classes of the page's root element."""
+    return re.findall(r'<html lang="[^"]*" class="([^"]*)"', page.text)
+
+
+@pytest.mark.parametrize("kind", ["signed_in", "operator"])
+def test_a_person_chooses_the_theme(kind: str, request: pytest.FixtureRequest) -> None:
+    browser: Browser = request.getfixturevalue(kind)
+    assert theme_of(browser.open("/account")) == []
+    for theme, classes in (("dark", ["dark"]), ("light", ["light"]), ("", []), ("dark", ["dark"]), (HOSTILE, [])):
+        saved = browser.submit(browser.open("/account"), "/account", {"theme": theme})
+        assert "Saved." in saved.text and theme_of(saved) == theme_of(browser.open("/leads")) == classes
+        chosen = re.findall(r'name="theme" value="(\w*)" aria-pressed="true"', saved.text)
+        assert chosen == [theme if classes else ""]
+
+
+def test_a_saved_profile_keeps_the_theme(signed_in: Browser) -> None:
+    page = signed_in.submit(signed_in.open("/account"), "/account", {"theme": "dark"})
+    assert theme_of(signed_in.submit(page, "/account", {"name": "Bo de Vries"})) == ["dark"]
+
+
+def test_pages_before_the_sign_in_follow_the_system(signed_in: Browser) -> None:
+    page = signed_in.submit(signed_in.open("/account"), "/account", {"theme": "dark"})
+    assert theme_of(signed_in.submit(page, "/sign-out", {})) == theme_of(signed_in.open("/forgot-password")) == []
+    signed_in.start_session(email="bo@acme.test", password=PASSWORD)
+    assert theme_of(signed_in.open("/account")) == ["dark"]
+    signed_in.cookie = re.sub("(cams-theme=)dark", rf"\1{'x' * 9}", signed_in.cookie)
+    assert theme_of(signed_in.open("/account")) == []
