@@ -37,6 +37,7 @@ _FIELDS = (Field("name", TEXT), Field("preferredLanguage", TEXT), Field("timezon
 OTHERS = "others"
 """The value of the field `session` that ends all sessions except this one."""
 _PASSWORD, _EMAIL = "dashboardPassword", "email"
+_HIDE_STEPS = "hide_steps"  # the action of the button on the overview
 # The field for the current password, in the form that changes each member.
 _CURRENT = {_PASSWORD: "currentPassword", _EMAIL: "emailPassword"}
 
@@ -51,12 +52,12 @@ def read_account(session: Session) -> Response:
 def save_account(session: Session) -> Response:
     """Save the person's own name, photo, language, time zone and notification settings, and nothing else.
 
-    The theme and an operator's language and time zone are kept in cookies.
+    The theme and an operator's preferences are kept in cookies.
     """
     if (chosen := guard.form().get("theme")) is not None:
         return _saved(session, pages.cookie(theme.COOKIE, session.workspace_id, theme.valid(chosen), theme.SECONDS))
     if session.client_id is None:
-        return _save_preferences(session)
+        return _hide_steps(session) if guard.form().get("action") == _HIDE_STEPS else _save_preferences(session)
     client_id, sent = session.client_id, guard.form()
     client, _ = calls.read(_CLIENT, client_id=client_id)
     values = fields.submitted_values(_fields(client).fields, sent)
@@ -139,12 +140,21 @@ def _save_preferences(session: Session) -> Response:
         return _page(session, errors.Invalid.member("timezone", guard.texts(session)("wrong.tz")), values)
     if values["preferredLanguage"] not in pages.LANGUAGES:
         values["preferredLanguage"] = ""
-    cookie = operator_selection.preferences_cookie(session, values)
+    cookie = operator_selection.preferences_cookie(session, {**values, **_first_steps(sent.get("firstSteps"))})
     return _saved(session, cookie)
 
 
 def _saved(session: Session, cookie: str) -> Response:
     return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true", cookie)
+
+
+def _hide_steps(session: Session) -> Response:
+    cookie = operator_selection.preferences_cookie(session, _first_steps(""))
+    return pages.redirect(f"/{session.workspace_id}/overview", cookie)
+
+
+def _first_steps(choice: str | None) -> dict[str, str]:
+    return {operator_selection.FIRST_STEPS: "" if choice else operator_selection.HIDDEN}
 
 
 def _notifications(client: Document, sent: dict[str, str]) -> Document:

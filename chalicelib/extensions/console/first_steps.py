@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from chalicelib.extensions.console import calls, sample_data, site_visitors
+from chalicelib.extensions.console import calls, operator_selection, sample_data, site_visitors
 from chalicelib.extensions.console.sessions import Session
 
 # With more agents or conversations, the workspace is in use, and the overview shows no steps.
@@ -21,11 +21,13 @@ class FirstStep(NamedTuple):
 def read(session: Session, titles: dict[str, str], report: Any) -> list[FirstStep]:
     """Return the four steps for an operator, or none if all are done or the workspace is in use.
 
-    There are also none for a selected organisation. This costs up to three API operations, which read conversations, a
-    client and an organisation.
+    There are also none for a selected organisation, and for an operator who hid them, once the workspace has an agent.
+    This costs up to three API operations, which read conversations, a client and an organisation.
     """
     is_used = report is not None and report["totals"]["conversations"] >= _FEW_CONVERSATIONS
     if session.client_id is not None or session.selected or len(titles) > _FEW_AGENTS or is_used:
+        return []
+    if titles and session.client.get(operator_selection.FIRST_STEPS) == operator_selection.HIDDEN:
         return []
     first = next(iter(titles), None)
     conversations = _conversations(first) if first else []

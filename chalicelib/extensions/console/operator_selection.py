@@ -1,4 +1,4 @@
-"""What an operator has selected for all pages, in cookies: a client, an organisation, a language and a time zone.
+"""What an operator has selected for all pages, in cookies: a client, an organisation, and preferences.
 
 Another cookie contains the webhooks that fail.
 """
@@ -17,7 +17,10 @@ VIEW_COOKIE, ZONE_COOKIE, ORGANISATION_COOKIE = "__Secure-cams-view", "__Secure-
 # The kinds of records that an operator can select in a session.
 CLIENT, ORGANISATION = "view", "organisation"
 
-# The cookie contains the language and the time zone, or only a time zone.
+FIRST_STEPS, HIDDEN = "firstSteps", "hidden"
+"""The preference for the first steps on the overview, and its value without them."""
+# The preferences in the order of the cookie. Cookies of earlier releases contain only the last ones.
+_PREFERENCES = (FIRST_STEPS, "preferredLanguage", "timezone")
 _SEPARATOR, _REMEMBERED_SECONDS = ".", 365 * 24 * 60 * 60
 # The lists with their files, updates and records. Only these may show an agent outside the selected organisation.
 _LISTS = tuple(f"/console/{{workspace}}/{name}" for name in ("convos", "inbox", "leads", "analytics"))
@@ -46,15 +49,15 @@ def as_selected(request: Request, session: "Session") -> "Session":
 
 
 def preferences_cookie(session: "Session", change: dict[str, str]) -> str:
-    """Return the cookie with an operator's language and time zone after a change of valid values."""
+    """Return the cookie with an operator's preferences after a change of valid values."""
     values = {**session.client, **change}
-    text = f"{values['preferredLanguage']}{_SEPARATOR}{values['timezone']}"
+    text = _SEPARATOR.join(values[name] for name in _PREFERENCES)
     return pages.cookie(ZONE_COOKIE, session.workspace_id, text, _REMEMBERED_SECONDS)
 
 
 def _preferences(text: str) -> dict[str, str]:
-    language, _, zone = text.rpartition(_SEPARATOR)
-    return {"preferredLanguage": language, "timezone": zone}
+    missing = [""] * len(_PREFERENCES)
+    return dict(zip(_PREFERENCES, [*missing, *text.split(_SEPARATOR)][-len(_PREFERENCES) :], strict=True))
 
 
 def _selected(request: Request, session: "Session", cookie: str, kind: str) -> str | None:

@@ -96,6 +96,22 @@ def test_the_first_open_step_has_a_button_and_closed_steps_have_no_link(operator
     assert re.findall(r'<p><a class="button" href="[^"]*">(.*?)</a></p></li>', page) == STEPS[1:2]
 
 
+def test_an_operator_hides_the_steps_until_the_profile_shows_them(operator: Browser, api: Api) -> None:
+    assert "Hide these steps" not in operator.open("/overview").text  # without an agent, the page would be empty
+    api.post("/v2/agents/support", {"title": "Support"})
+    zone = {"preferredLanguage": "en", "timezone": "Asia/Tokyo", "firstSteps": "on"}
+    operator.submit(operator.open("/account"), "/account", zone)
+    page = operator.open("/overview")
+    hidden = operator.submit(page, "/account", {})
+    assert "<h1>Overview</h1>" in hidden.text and steps(page) != {} == steps(hidden)
+    assert steps(operator.open("/overview")) == {}
+    page = operator.open("/account")
+    assert 'value="Asia/Tokyo"' in page.text and 'name="firstSteps" type="checkbox">' in page.text
+    shown = operator.submit(page, "/account", zone)
+    assert 'name="firstSteps" type="checkbox" checked>' in shown.text
+    assert steps(operator.open("/overview")) != {}
+
+
 def test_an_operator_without_agents_can_start_with_a_suggested_one(operator: Browser) -> None:
     page = operator.open("/agents").text
     starts = re.findall(r'href="[^"]*(/new-agent\?start=\w+)"', page)
