@@ -1,4 +1,4 @@
-"""The numbers on the cards of agents: the conversations, handoffs and leads of the last seven days."""
+"""The numbers on the cards of agents: the conversations, handoffs and leads in a period."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,13 +11,14 @@ from chalicelib.storage import Document
 
 _REPORTS: Any = extensions.service("series")
 DAYS = 7
+"""The number of days in the default period."""
 # Each agent costs two requests, so a page with more agents shows no numbers.
 MAX_AGENTS = 12
 _COUNT = "conversations"
 
 
 class AgentCounts(NamedTuple):
-    """An agent's totals and rates, and those of the days before, the line of its conversations, and links to lists.
+    """An agent's totals and rates, and those of the period before, the line of its conversations, and links to lists.
 
     `edges` are the names of the line's first and last day. `links` has no link for a list that the person may not open.
     """
@@ -29,20 +30,19 @@ class AgentCounts(NamedTuple):
     links: dict[str, str]
 
 
-def read(session: Session, agent_ids: Sequence[str]) -> dict[str, AgentCounts]:
-    """Return the counts of the last seven days by agent, or none if the person may not open the analytics page.
+def read(session: Session, agent_ids: Sequence[str], choice: str) -> dict[str, AgentCounts]:
+    """Return the counts of a chosen period by agent, or none if the person may not open the analytics page.
 
     This costs two requests per agent, and at least one more. Above 12 agents, return none.
     """
     if "/analytics" not in session.pages or not 0 < len(agent_ids) <= MAX_AGENTS:
         return {}
-    period = periods.last_days(DAYS, guard.texts(session).zone)
-    recent = _REPORTS.read_recent(session.workspace_id, agent_ids, period.before().start, period.end)
-    return {agent_id: _of_agent(session, recent, period, agent_id) for agent_id in agent_ids}
+    period, before = periods.chosen(choice, guard.texts(session).zone)
+    recent = _REPORTS.read_recent(session.workspace_id, agent_ids, before.start, period.end)
+    return {agent_id: _of_agent(session, recent, period, before, agent_id) for agent_id in agent_ids}
 
 
-def _of_agent(session: Session, recent: Any, period: Any, agent_id: str) -> AgentCounts:
-    before = period.before()
+def _of_agent(session: Session, recent: Any, period: Any, before: Any, agent_id: str) -> AgentCounts:
     hourly_counts = [*recent.read(agent_id, before.start, period.end, None)]
     report = _REPORTS.build_series(period, before, "day", periods.comparable_hours(hourly_counts, period, before))
     finished = periods.finished_count(report["series"], period.end)

@@ -16,6 +16,7 @@ from chalicelib.storage import Document
 
 _counts = LazyModule("chalicelib.extensions.console.agent_counts")
 _facts = LazyModule("chalicelib.extensions.console.agent_facts")
+_periods = LazyModule("chalicelib.extensions.console.periods")
 _PATH = "/v3/agents/{agent_id}"
 _PAGE_SIZE = 50
 # The orders of the list, with the order of the API. The last one sorts the agents of a page.
@@ -33,11 +34,11 @@ _MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT = 100_000, 800, 1_000
 @signed_in("/agents")
 def list_agents(session: Session) -> Response:
     """List the agents in the person's organisation. Operators list or search the workspace's agents."""
-    query = {name: current_request.query_value(name) for name in ("q", "starred", "sort", "page", "cursor")}
+    query = {name: current_request.query_value(name) for name in ("q", "starred", "sort", "days", "page", "cursor")}
     agents, position = _list(session, query)
     agent_ids = [agent["ID"] for agent in agents]
     values: Document = {"query": query, "sorts": _SORTS, "saved": current_request.query_value("saved")}
-    values["counts"] = _counts.read(session, agent_ids) if extensions.has("reports") else {}
+    values |= _numbers(session, agent_ids) if extensions.has("reports") else {"counts": {}}
     values["facts"] = _facts.read(session, agent_ids)
     values["agents"] = values["facts"].waiting_first(agents) if query["sort"] == _WAITING else agents
     values["following"] = query_string({**query, **position}) if position else None
@@ -64,6 +65,13 @@ def save_agent(session: Session, agent_id: str) -> Response:
     except errors.ApiError as error:
         return _page(session, agent, sent.get("tag", ""), values, error=error)
     return pages.saved(session.workspace_id, f"/agents/{agent_id}", "true")
+
+
+def _numbers(session: Session, agent_ids: list[str]) -> Document:
+    """Return the template variables for the agents' counts in the chosen period."""
+    choice = _periods.recent_choice(_counts.DAYS)
+    choices = (*map(str, _periods.LAST_DAYS), *_periods.MONTHS)
+    return {"counts": _counts.read(session, agent_ids, choice), "chosen": choice, "choices": choices}
 
 
 def _list(session: Session, query: dict[str, str | None]) -> tuple[list[Any], Document]:

@@ -63,10 +63,22 @@ def from_request(zone_name: str, groupings: Sequence[str]) -> Any:
     interval, by = current_request.query_value("interval") or "day", current_request.query_value("by") or None
     if interval not in _REPORTS.INTERVALS or by not in (None, *groupings):
         raise InvalidPeriod("interval")
-    period = _period(zone)
+    period = _period(current_request.query_value("days") or "", zone)
     longer = _REPORTS.INTERVALS[_REPORTS.INTERVALS.index(interval) :]
     possible = next(one for one in longer if len([*period.intervals(one)]) <= MAX_INTERVALS)
     return _REPORTS.ReportQuery(period, _before(period), possible, by)
+
+
+def recent_choice(default: int) -> str:
+    """Return the requested choice for `chosen`. An unknown one, or none, is the default number of days."""
+    choice = current_request.query_value("days") or ""
+    return choice if choice in (*map(str, LAST_DAYS), *MONTHS) else str(default)
+
+
+def chosen(choice: str, zone: tzinfo) -> tuple[Any, Any]:
+    """Return the period of a number of last days or of one of `MONTHS`, and the previous period."""
+    period = _period(choice, zone) if choice in MONTHS else last_days(int(choice), zone)
+    return period, _before(period)
 
 
 def last_days(days: int, zone: tzinfo) -> Any:
@@ -183,9 +195,9 @@ def local_time(seconds: int, zone: tzinfo) -> datetime:
     return datetime.fromtimestamp(seconds, zone)
 
 
-def _period(zone: tzinfo) -> Any:
+def _period(choice: str, zone: tzinfo) -> Any:
     today = local_time(clock.seconds(), zone).date()
-    first, last = _months(today).get(current_request.query_value("days") or "") or _selected_days(today)
+    first, last = _months(today).get(choice) or _selected_days(today)
     if not timedelta() <= last - first < timedelta(days=_REPORTS.MAX_DAYS):
         raise InvalidPeriod("from")
     start, end = _midnight(first, zone), _midnight(last + timedelta(days=1), zone)

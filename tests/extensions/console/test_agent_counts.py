@@ -1,4 +1,4 @@
-"""The numbers of the last seven days on the cards of agents."""
+"""The numbers of a period on the cards of agents, by default of the last seven days."""
 
 import html
 import re
@@ -39,15 +39,56 @@ def week(page: str) -> list[str]:
 
 def test_a_card_has_the_numbers_of_the_last_seven_days(counted: Browser) -> None:
     page = counted.open("/agents").text
-    conversations = "1,205 conversations : Support ▲ more than tenfold was 30"
-    handoffs = "241 handoffs (20.0 %) : Support ▲ more than tenfold was 6"
+    conversations = "1,205 conversations : Support ▲ more than tenfold"
+    handoffs = "241 handoffs (20.0 %) : Support was 6"
     (card,) = week(page)
-    assert f"the 7 days before {conversations} {handoffs} 0 leads : Support No change was 0" in card
-    assert re.search(r"was 0 \d+ \w+ \d+ \w+$", card)  # the first and the last day of the line
+    assert (
+        f"Last 7 days, compared with the period before {conversations} {handoffs} 0 leads : Support No change" in card
+    )
+    assert re.search(r"No change \d+ \w+ \d+ \w+$", card)  # the first and the last day of the line
     assert '<svg class="trend' in page
     links = [html.unescape(link) for link in re.findall(r'<p><a href="[^"]*(/(?:convos|analytics)\?[^"]*)"', page)]
     assert len(links) == 2 and all("agent=support" in link and counted.open(link).status == 200 for link in links)
     assert 'aria-label="Handoffs: 241 in total"' in counted.open(links[1]).text
+
+
+@pytest.mark.parametrize("query", ["", "?days=7", "?days=8", "?days=custom&from=2026-01-01", "?days=%3Cb%3E"])
+def test_an_unknown_period_is_the_default(counted: Browser, query: str) -> None:
+    page = counted.open(f"/agents{query}").text
+    assert '<option value="7" selected>' in page and "1,205 conversations" in week(page)[0]
+
+
+@pytest.mark.parametrize("choice", ["30", "90", "this_month", "last_month"])
+def test_a_card_has_the_numbers_of_the_chosen_period(
+    counted: Browser, workspace: NewWorkspace, choice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = clock.start_of_day("2026-03-20") + DAY // 2
+    monkeypatch.setattr(clock, "milliseconds", lambda: moment * 1_000)
+    for day, number in (("2025-12-01", 3), ("2026-01-10", 14), ("2026-02-25", 20), ("2026-03-02", 1)):
+        count(workspace.workspace_id, "support", day, 9, "web-chat", conversations=number)
+    counted.start_session(email="bo@acme.test", password=PASSWORD)
+    page = counted.open(f"/agents?days={choice}").text
+    expected = {
+        "30": ("Last 30 days", "21", "was 0"),
+        "90": ("Last 90 days", "35", "was 3"),
+        "this_month": ("This month", "1", "was 0"),
+        "last_month": ("Last month", "20", "▲ 43 %"),
+    }[choice]
+    name, number, change = expected
+    assert f"{name}, compared with the period before {number} conversations : Support {change}" in week(page)[0]
+    assert f'<option value="{choice}" selected>{name}</option>' in page
+    links = [html.unescape(link) for link in re.findall(r'<p><a href="[^"]*(/(?:convos|analytics)\?[^"]*)"', page)]
+    assert f"days={choice}&" in links[1] and all(counted.open(link).status == 200 for link in links)
+
+
+def test_longer_periods_cost_no_more_requests(counted: Browser) -> None:
+    counted.open("/agents")  # caches the session
+    requests = []
+    for choice in ("7", "90", "last_month"):
+        with metered() as meter:
+            assert week(counted.open(f"/agents?days={choice}").text)
+        requests.append(meter.total)
+    assert requests[0] == requests[1] >= requests[2]  # the last month has no recent hours
 
 
 def test_people_without_analytics_see_no_numbers(counted: Browser, workspace_api: Api) -> None:
