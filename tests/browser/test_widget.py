@@ -28,6 +28,8 @@ from tests.reliability.runs import Run
 
 extensions.require("console")
 
+from tests.extensions.console import test_site_servers
+
 ROOT = Path(__file__).parents[2]
 FILES = {"/": ("chat.html", "text/html"), "/chat.js": ("chat.js", "text/javascript")}
 SECONDS = 30
@@ -207,6 +209,23 @@ def test_a_visitor_writes_and_sees_the_answer(page: Chrome, web: BackEnd) -> Non
     # Chromium logs each 404: those for the icon, and those before the first message.
     log = [one["message"] for one in page.get_log("browser") if one["level"] == "SEVERE"]
     assert [one for one in log if "status of 404" not in one] == []
+
+
+@pytest.mark.parametrize("name", test_site_servers.COMMANDS)
+def test_a_visitor_of_an_example_server_returns_to_the_conversation(
+    name: str, browser: Chrome, web: BackEnd, run: Run, tmp_path: Path
+) -> None:
+    """The browser keeps the cookie, which is allowed only over HTTPS and on localhost."""
+    service = f"http://127.0.0.1:{run.port}"
+    with test_site_servers.started(name, service, tmp_path, web.agent_key) as server:
+        browser.get(f"http://localhost:{server.port}/")
+        write(browser, f"Hello, {name}")
+        eventually(browser, lines, [f"Hello, {name}"])
+        browser.refresh()
+        eventually(browser, lines, [f"Hello, {name}"])
+        assert problem(browser) == "" and browser.execute_script("return document.cookie") == ""
+        browser.delete_all_cookies()  # of all ports of this host
+        browser.get("about:blank")
 
 
 def test_a_script_in_a_message_does_not_run(page: Chrome, web: BackEnd) -> None:
