@@ -12,6 +12,8 @@ from chalicelib.extensions.console import guard, pages, session_store
 from chalicelib.extensions.console.notifications import mail_settings
 from chalicelib.workspaces import store as workspaces
 
+_MAX_EMAIL = 320  # characters
+
 
 def read_form(workspace: str) -> Response:
     """Ask for the person's email."""
@@ -21,12 +23,16 @@ def read_form(workspace: str) -> Response:
 def request_link(workspace: str) -> Response:
     """Request an email with a link, and show the same page for every email, or an error page after too many requests.
 
+    The form of the sign-in asks for the page only, which then contains the email.
+
     A request for an unknown workspace writes nothing.
     """
 
     def run() -> Response:
         guard.require_own_site()
         email = guard.form().get("email", "")
+        if "ask" in guard.form():
+            return _page(workspace, email[:_MAX_EMAIL])
         (row,) = storage.find_many([workspaces.key(workspace)])
         if row is not None and mail_settings.are_complete():
             session_store.count_link_request(workspace, email, session_store.network_of(guard.address()))
@@ -43,12 +49,13 @@ def _send(workspace_id: str, email: str) -> None:
     queue.send(workspace_id, [queue.SendResetLink(workspace_id, claim)])
 
 
-def _page(workspace: str, is_done: bool = False) -> Response:
+def _page(workspace: str, email: str = "", is_done: bool = False) -> Response:
     return pages.page(
         "forgot_password.html",
         guard.language_of(None),
         session=None,
         workspace=workspace,
+        email=email,
         is_done=is_done,
         sends_mail=mail_settings.are_complete(),
     )

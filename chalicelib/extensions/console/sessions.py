@@ -165,7 +165,7 @@ def sign_in(workspace_id: str, fields: Mapping[str, str], address: str, user_age
     )
     session_store.check_failures(failures)
     if workspace is None:
-        raise WrongSignIn()
+        raise _wrong_key() if "key" in fields else WrongSignIn()
     try:
         if "key" in fields:
             session_store.count_key_attempt(workspace_id, network)
@@ -208,8 +208,12 @@ def _is_password(password: str, client: Document) -> bool:
 def _sign_in_with_key(workspace_id: str, key: str) -> NewCredential:
     row = store.find_active(tokens.fingerprint(key)) if tokens.kind(key) == tokens.WORKSPACE else None
     if row is None or row.workspace != workspace_id:
-        raise WrongSignIn("The workspace key is wrong.")
+        raise _wrong_key()
     return session_store.of_key(row)
+
+
+def _wrong_key() -> WrongSignIn:
+    return WrongSignIn("The workspace key is wrong.")
 
 
 def sign_out(session: Session) -> None:

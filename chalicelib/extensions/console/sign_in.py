@@ -2,8 +2,9 @@
 
 from chalice.app import Response
 
-from chalicelib import errors, storage
-from chalicelib.extensions.console import guard, pages, session_store, sessions
+from chalicelib import errors, ids, storage
+from chalicelib.extensions.console import guard, last_workspace, pages, session_store, sessions
+from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name
@@ -12,12 +13,18 @@ from chalicelib.workspaces import store
 
 
 def read_entrance() -> Response:
-    """Ask which workspace to sign in to."""
+    """Ask which workspace to sign in to, or redirect to the workspace of the last sign-in.
+
+    With the query parameter `other`, always ask.
+    """
+    last = last_workspace.from_request()
+    if last and not current_request.query_value("other"):
+        return pages.redirect(f"/{last.workspace_id}")
     return _entrance("")
 
 
 def enter() -> Response:
-    """Redirect to a workspace's sign-in page. Ask again if the text is not an identifier."""
+    """Redirect to a workspace's sign-in page. Ask again if the text is not the id of one."""
     return guard.with_error_page(_enter, guard.language_of(None))
 
 
@@ -28,7 +35,7 @@ def read_sign_in(workspace: str) -> Response:
     """
     following = guard.safe_page(current_request.query_value("next"))
     if session := sessions.current(current_request.request(), workspace):
-        return pages.redirect(f"/{workspace}{following or session.first_page}")
+        return pages.redirect(f"/{workspace}{following or session.first_page}", last_workspace.cookie(session))
     return _sign_in_page(workspace, {"next": following})
 
 
@@ -57,19 +64,20 @@ def _sign_in(workspace: str) -> Response:
         issued = sessions.sign_in(workspace, fields, guard.address(), guard.user_agent())
     except (sessions.WrongSignIn, session_store.TooManyAttempts) as error:
         return _sign_in_page(workspace, fields, error)
-    # Without `next`, the workspace's page redirects to the first page that the person may open.
+    # The workspace's page redirects to `next` or the first page that the person may open, and sets another cookie.
     cookie = pages.cookie(sessions.COOKIE, workspace, issued.token, session_store.LIFETIME)
-    return pages.redirect(f"/{workspace}{guard.safe_page(fields.get('next'))}", cookie)
+    return pages.redirect(f"/{workspace}{query_string({'next': guard.safe_page(fields.get('next'))})}", cookie)
 
 
 def _sign_in_page(workspace: str, submitted: dict[str, str], error: errors.ApiError | None = None) -> Response:
     """Return the page with the submitted email and `next`, but never a password or key."""
     language, status = guard.language_of(None), error.STATUS_CODE if error else 200
     message = guard.sentence(error, language) if error else None
+    last = last_workspace.from_request()
     kept = {
         "email": submitted.get("email", ""),
         "next": guard.safe_page(submitted.get("next")),
-        "with_key": "key" in submitted,
+        "with_key": "key" in submitted or (error is None and last == (workspace, True)),
         "is_wrong": isinstance(error, sessions.WrongSignIn),
         "name": _name_of(workspace),
     }
@@ -91,10 +99,9 @@ def _name_of(workspace: str) -> str:
 
 def _enter() -> Response:
     workspace = guard.form().get("workspace", "").strip()
-    try:
-        return pages.redirect(f"/{parameters.identifier('workspace', workspace)}")
-    except errors.Invalid as error:
-        return _entrance(workspace, error)
+    if ids.ULID.fullmatch(workspace.lower()):
+        return pages.redirect(f"/{workspace.lower()}")
+    return _entrance(workspace, errors.Invalid("The workspace id is invalid."))
 
 
 def _entrance(workspace: str, error: errors.ApiError | None = None) -> Response:

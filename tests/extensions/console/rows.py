@@ -55,7 +55,7 @@ _NEW_PASSWORD = {"currentPassword": PASSWORD, "dashboardPassword": "battery stap
 _NEW = {"name": "New", "email": "x@a.test", "dashboardPassword": "correct horse"}
 ROWS: dict[Route, Row] = {
     ("GET", "/console"): Row(ALL, shows=False),
-    ("POST", "/console"): Row(ALL, page="/console", typed={"workspace": "x"}),
+    ("POST", "/console"): Row(ALL, page="/console", typed={"workspace": "01JT0000000000000000000000"}),
     ("GET", "/console/assets/{name}"): Row(ALL, shows=False),
     ("GET", "/console/site/{name}"): Row(ALL, shows=False),
     ("GET", _HOME): Row(ALL, shows=False),

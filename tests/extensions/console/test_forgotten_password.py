@@ -47,7 +47,7 @@ def set_password(browser: Browser, link: str, password: str = NEW, **headers: st
 
 def test_a_forgotten_password_is_set_with_the_link_in_an_email(browser: Browser, mailing: Mailing) -> None:
     page = browser.open("")
-    assert f'href="{browser.home}/forgot-password"' in page.text
+    assert f'formaction="{browser.home}/forgot-password" formnovalidate>' in page.text
     assert "is on its way" in request_link(browser, " BO@acme.test ").text
     mailing.run(1)
     (received,) = mailing.mails
@@ -58,6 +58,15 @@ def test_a_forgotten_password_is_set_with_the_link_in_an_email(browser: Browser,
     assert "You can now sign in." in set_password(browser, links(mailing)[0]).text
     assert browser.sign_in(BO, PASSWORD).status == 401
     assert browser.sign_in(BO, NEW).status == 200
+
+
+def test_the_form_has_the_email_of_the_sign_in(browser: Browser, mailing: Mailing) -> None:
+    before = items()
+    page = browser.post("/forgot-password", {"email": f'{BO}"><x>', "password": PASSWORD, "ask": "on", "next": ""})
+    assert f'value="{BO}&#34;&gt;&lt;x&gt;" required' in page.text and PASSWORD not in page.text
+    mailing.run(0)
+    assert items() == before and mailing.mails == []
+    assert "is on its way" in browser.submit(page, "/forgot-password", {"email": BO}).text
 
 
 @pytest.mark.parametrize("password", [NEW, PASSWORD])

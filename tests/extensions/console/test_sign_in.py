@@ -14,6 +14,8 @@ from tests.api import Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 
+UNKNOWN = "01jt0000000000000000000000"
+
 
 def test_a_client_signs_in_and_sees_the_overview(browser: Browser) -> None:
     assert "Workspace key" in browser.open("").text
@@ -72,17 +74,68 @@ def test_a_wrong_key_keeps_its_section_open(browser: Browser) -> None:
         assert re.findall(r'<input [^>]*type="radio"[^>]* id="([^"]*)" checked>', page.text) == [selected]
 
 
-def test_a_wrong_workspace_id_is_named_and_kept(browser: Browser) -> None:
+def test_a_wrong_workspace_id_is_explained_and_kept(browser: Browser, workspace: NewWorkspace) -> None:
     workspace_id = browser.home.rpartition("/")[2]
     for fields in ({"email": "bo@acme.test", "password": "wrong"}, {"key": "wrong"}):
         wrong = browser.post("", fields)
-        assert f"Also check the workspace id: {workspace_id}" in wrong.text
+        message = re.findall(r'role="alert">([^<]*)', wrong.text)
+        assert message == [
+            f"The {'workspace key' if 'key' in fields else 'email or password'} is wrong. "
+            "Also check that this is your workspace."
+        ]
         assert len(re.findall(r'name="(?:password|key)"[^>]* autofocus', wrong.text)) == 1
     browser.home = "/console"
-    entrance = browser.post("", {"workspace": "acme travel"})
-    assert (entrance.status, 'id="wrong-workspace">This is not a workspace id.' in entrance.text) == (400, True)
-    assert 'value="acme travel"' in entrance.text
-    assert "Workspace key" in browser.submit(entrance, "/console", {"workspace": workspace_id}).text
+    for text in ("acme travel", "demonstration", workspace_id[:25], f"{workspace_id}0", workspace_id.replace("0", "u")):
+        entrance = browser.post("", {"workspace": text})
+        assert (entrance.status, 'id="wrong-workspace">This is not a workspace id.' in entrance.text) == (400, True)
+        assert f'value="{text}"' in entrance.text
+    for text in (workspace_id, f" {workspace_id.upper()} ", UNKNOWN):
+        assert "Workspace key" in browser.submit(entrance, "/console", {"workspace": text}).text
+    browser.home = f"/console/{UNKNOWN}"
+    assert "The workspace key is wrong." in browser.post("", {"key": workspace.workspace_key}).text
+
+
+def test_the_entrance_leads_to_the_workspace_of_the_last_sign_in(browser: Browser, workspace: NewWorkspace) -> None:
+    home = browser.home
+    assert "<h1>Sign in</h1>" in browser.open("").text and browser.cookie == ""
+
+    def entrance(query: str = "") -> str:
+        browser.home = "/console"
+        page = browser.open(query)
+        browser.home = home
+        return page.text
+
+    browser.sign_in("bo@acme.test", PASSWORD)
+    assert "Bo de Vries" in entrance() and 'id="workspace"' in entrance("?other=on")
+    browser.submit(browser.open("/account"), "/sign-out", {})
+    signed_out = entrance()
+    assert 'id="with-email" checked>' in signed_out and 'href="/console?other=on"' in signed_out
+    assert browser.post("", {"key": workspace.workspace_key}).status == 200
+    browser.submit(browser.open("/account"), "/sign-out", {})
+    assert 'id="with-key" checked>' in entrance()
+    assert 'id="with-email" checked>' in browser.post("", {"email": "bo@acme.test", "password": "x"}).text
+    for value in ("key.x", "key", "other." + home.rpartition("/")[2], "key./evil.test"):
+        browser.cookie = f"__Secure-cams-last={value}"
+        assert 'id="workspace"' in entrance()
+
+
+def test_the_cookie_of_the_last_sign_in_is_for_the_whole_console(browser: Browser) -> None:
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    cookie = browser._send("GET", browser.home, None, {}).headers["set-cookie"]
+    name, path, *others = cookie.split("; ")
+    assert (name, path) == (f"__Secure-cams-last=email.{browser.home.rpartition('/')[2]}", "Path=/console")
+    assert others == ["Max-Age=31536000", "HttpOnly", "Secure", "SameSite=Lax"]
+
+
+def test_the_first_field_has_the_focus(browser: Browser) -> None:
+    def focused(text: str) -> list[str]:
+        return re.findall(r'<input id="([^"]*)"[^>]* autofocus', text)
+
+    pages = (browser.open(""), browser.post("", {"key": "x"}), browser.post("", {"email": "x", "password": "x"}))
+    assert [focused(page.text) for page in pages] == [["email"], ["key"], ["password"]]
+    assert focused(browser.open("/forgot-password").text) in (["email"], [])
+    browser.home = "/console"
+    assert focused(browser.open("").text) == ["workspace"]
 
 
 def test_the_root_leads_people_to_the_console_and_programs_to_the_documentation(api: Api) -> None:
@@ -155,7 +208,7 @@ def test_pages_say_months_numbers_and_errors_in_the_language_of_the_organisation
     workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "name": "Ann", "createdAt": 1_780_000_000_000}})
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     months = ["jan", "feb", "mrt", "apr", "mei", "jun", "jul", "aug", "sep", "okt", "nov", "dec"]
-    captured = browser.open("/leads").text.partition("<tbody>")[2].partition("<time ")[2].partition(">")[2]
+    captured = browser.open("/leads").text.partition("<tbody ")[2].partition("<time ")[2].partition(">")[2]
     assert captured.split()[1] in months
     for path, said in (("/overview", "geen toegang tot deze pagina"), ("/agents/other", "bestaat niet")):
         page = browser.open(path)
