@@ -30,6 +30,7 @@ from chalicelib.extensions.console import conversation_actions as actions
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.colleagues import list_colleagues
 from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.search_matches import matches
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name, truncate
 from chalicelib.http import current_request
@@ -91,6 +92,8 @@ def _page(
         mid=ids.new_id(),
         done=done if done in actions.RESULTS else None,
         changed=changed,
+        search=listed.query["q"] or "",
+        match=next((one.mark for one in values["messages"][::-1] if matches(one.text, listed.query["q"] or "")), None),
         texts=actions.TEXTS,
         may_change=partial(actions.may_change, session),
         text_digest=actions.text_digest,

@@ -1,13 +1,14 @@
 """Shows where a text matches a search. The module performs no I/O."""
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 _MAX_SNIPPET = 300  # characters
-_MAX_BEFORE = 36  # characters before the match, so that the first two short lines on a phone contain it
+_MAX_BEFORE = 20  # characters before the match, so that the first two short lines of a narrow list contain it
 
 
 def snippet(text: str, query: str) -> str:
@@ -25,14 +26,19 @@ def snippet(text: str, query: str) -> str:
     return f"{f'…{gap}' if start else ''}{words}{' …' if end < len(text) else ''}"
 
 
-def marked(text: str, query: str) -> "Markup":
-    """Return a text as HTML, in which the matches of the query are marked. All characters are escaped."""
+def matches(text: str, query: str) -> bool:
+    """Return whether a text matches the query. An empty query has no matches."""
+    return bool(query.strip() and _pattern(query).search(text))
+
+
+def marked(text: str, query: str, most: int | None = None) -> "Markup":
+    """Return a text as HTML, in which the first `most` matches are marked, or all. All characters are escaped."""
     from markupsafe import Markup, escape
 
     if not query.strip():
         return escape(text)
     parts, start = [], 0
-    for match in _pattern(query).finditer(text):
+    for match in islice(_pattern(query).finditer(text), most):
         parts += [escape(text[start : match.start()]), "<mark>", escape(match[0]), "</mark>"]
         start = match.end()
     return Markup("".join((*parts, escape(text[start:]))))  # noqa: S704  # every part is escaped

@@ -5,11 +5,13 @@ import html
 import json
 import re
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from chalicelib import clock
 from chalicelib.conversations.new_messages import text_of_parts
+from chalicelib.extensions.console.search_matches import marked
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,7 +25,7 @@ _Texts = Callable[[str], str]
 _MILLISECONDS = 10**11
 # A web address in a text, without the punctuation that follows it. At most 50 addresses per text become links.
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`]{0,2000}[^\s<>\"'`.,:;!?)\]}]")
-_MAX_LINKS = 50
+_MAX_LINKS, _MAX_MARKS = 50, 50
 # An email address and a phone number that a page may link to. Neither contains a character with a meaning in a link.
 _EMAIL = re.compile(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}")
 _PHONE = re.compile(r"\+?[0-9][0-9 ()./-]{2,30}")
@@ -83,19 +85,21 @@ def seconds_of(text: str) -> int:
     return clock.parse_iso(text)
 
 
-def linked(text: str) -> "Markup":
-    """Return a text as HTML, in which web addresses are links. All other characters are escaped."""
+def linked(text: str, query: str = "") -> "Markup":
+    """Return a text as HTML, in which web addresses are links, and up to 50 matches of a search are marked elsewhere.
+
+    All other characters are escaped.
+    """
     from markupsafe import Markup, escape
 
-    parts, start = [], 0
-    for number, match in enumerate(_ADDRESS.finditer(text)):
-        if number == _MAX_LINKS:
-            break
+    parts: list[Markup] = []
+    start = marks = 0
+    for match in islice(_ADDRESS.finditer(text), _MAX_LINKS):
         address = escape(match[0])
         link_tag = f'<a href="{address}" rel="noreferrer noopener" target="_blank">{address}</a>'
-        parts += [escape(text[start : match.start()]), link_tag]
-        start = match.end()
-    return Markup("".join((*parts, escape(text[start:]))))  # noqa: S704  # every part is escaped
+        parts += [marked(text[start : match.start()], query, _MAX_MARKS - marks), Markup(link_tag)]  # noqa: S704
+        start, marks = match.end(), marks + parts[-2].count("<mark>")
+    return Markup("").join((*parts, marked(text[start:], query, _MAX_MARKS - marks)))
 
 
 def page_link(text: str) -> "Markup":

@@ -215,7 +215,7 @@ def test_a_result_shows_the_part_of_the_message_that_matches(signed_in: Browser,
         message = {"messages": [{"from": "human", "item": item}]}
         workspace_api.post(f"/v3/agents/{AGENTS[0]}/convos/Ann-Lift/messages", message)
     page = signed_in.open("/convos?tab=all&q=%3Clift")
-    assert 'class="preview">… are above the bar. Is there a <mark>&lt;LIFT</mark>&gt;?</span>' in page.text
+    assert 'class="preview">… bar. Is there a <mark>&lt;LIFT</mark>&gt;?</span>' in page.text
     assert "1 found." in page.text
     page = signed_in.open("/convos?tab=all&q=lift")
     assert "<strong>Ann-<mark>Lift</mark></strong>" in page.text
@@ -387,8 +387,7 @@ def test_the_filter_suggests_the_tags_in_the_list(signed_in: Browser, workspace_
         converse(workspace_api, AGENTS[0], name, "requested_chat")
         workspace_api.patch(f"/v3/agents/{AGENTS[0]}/convos/{name}", {"conversation": {"tags": tags}})
     assert suggested("/convos") == suggested("/convos?tab=all") == ["&lt;b&gt;cat", "dog"]
-    assert suggested("/convos?tag=other") == []
-    assert suggested(f"/convos/{AGENTS[0]}/Ann") == ["&lt;b&gt;cat"]  # without those of the conversation
+    assert (suggested("/convos?tag=other"), suggested(f"/convos/{AGENTS[0]}/Ann")) == ([], ["&lt;b&gt;cat"])
 
 
 def test_an_empty_list_names_the_next_action(signed_in: Browser, workspace_api: Api) -> None:

@@ -184,6 +184,23 @@ def test_a_conversation_opens_at_its_newest_message(person: Person, run: Run) ->
         assert person.driver.execute_script(_SIGHT) == [True, True]
 
 
+_MATCH = """
+const [scroll, turn] = [".scroll", "#match"].map((one) => document.querySelector(one).getBoundingClientRect());
+return [turn.top >= scroll.top && turn.bottom <= scroll.bottom, document.querySelector("#match mark").textContent];
+"""
+
+
+def test_a_search_result_leads_to_the_message_with_the_word(person: Person, run: Run) -> None:
+    texts = ["The Needle is here"] + [f"Line {number}." for number in range(60)]
+    messages = [{"mid": str(number), "item": {"text": text}} for number, text in enumerate(texts)]
+    converse(run, "hay", {"userName": "Hay"}, messages)
+    for size in (NARROW, WIDE):
+        chromium.resize(person.driver, *size)
+        person.open("/convos?tab=all&q=needle")
+        person.leave(person.find(".inbox a[href*='/hay']"))
+        assert person.driver.execute_script(_MATCH) == [True, "Needle"]
+
+
 def test_the_reply_field_stays_in_sight_below_the_notice_of_a_view(person: Person) -> None:
     """The notice that an operator views the console as a client takes room from the messages."""
     person.sign_in_as_operator()
