@@ -111,7 +111,7 @@ def _report(session: Session, titles: dict[str, str], selected: dict[str, str]) 
     )
     values = figures.for_charts(report, earlier, query.interval, period, t)
     main = answer_times.known(figures.MAIN, values["totals"])
-    shape = (values[name] for name in ("series", "earlier", "charted_count", "finished_count"))
+    shape = (values[name] for name in ("series", "earlier", "charted_count", "finished_count", "passed_part"))
     agent_id = selected["agent"] if selected["agent"] in titles else ""
     groups = breakdown.compare(session, report, query, selected, titles) if query.by else None
     # By default, the chart shows the breakdown's figure, because some breakdowns have no conversations.

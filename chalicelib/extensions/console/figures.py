@@ -77,4 +77,5 @@ def for_charts(report: Document, earlier: Document, interval: str, period: Any, 
         "earlier": before,
         "charted_count": periods.charted_count(report["series"]),
         "finished_count": periods.finished_count(report["series"], period.end),
+        "passed_part": periods.passed_part(report["series"], period.end),
     }

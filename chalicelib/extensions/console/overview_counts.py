@@ -46,7 +46,7 @@ def read(session: Session, titles: dict[str, str]) -> Document:
     )
     values = figures.for_charts(report, earlier, "day", period, t)
     tiles = answer_times.known(TILES, values["totals"])
-    shape = [values[name] for name in ("series", "earlier", "charted_count", "finished_count")]
+    shape = [values[name] for name in ("series", "earlier", "charted_count", "finished_count", "passed_part")]
     return {
         "report": report,
         "period": period,

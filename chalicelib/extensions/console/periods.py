@@ -190,6 +190,15 @@ def finished_count(entries: Sequence[dict[str, Any]], end: int) -> int:
     return sum(following <= now for following in [*(entry["from"] for entry in entries[1:]), end])
 
 
+def passed_part(entries: Sequence[dict[str, Any]], end: int) -> float:
+    """Return the part of the unfinished interval that has passed, or 1 if all intervals have ended."""
+    edges, finished = [*(entry["from"] for entry in entries), end], finished_count(entries, end)
+    if finished == len(entries):
+        return 1
+    start, following = edges[finished : finished + 2]
+    return float((clock.seconds() - start) / (following - start))
+
+
 def local_time(seconds: int, zone: tzinfo) -> datetime:
     """Return a time in Unix seconds as a time in a zone."""
     return datetime.fromtimestamp(seconds, zone)

@@ -17,6 +17,8 @@ _SECONDS = (
     21600, 28800, 43200, 64800, 86400, 172800, 259200, 432000, 864000, 1728000, 2592000, 5184000, 8640000, 31536000,
 )  # fmt: skip
 _MAX_POINTS = 45  # of a small line; more intervals are combined
+# The part of an interval that must have passed for a line to lead to its count. The line would show a sharp fall.
+_LEAST_PART = 0.1
 _BELOW = 120  # a y coordinate below the drawing of a small line
 _Value = float | None
 
@@ -35,8 +37,8 @@ class Trend(NamedTuple):
 class Plot(NamedTuple):
     """A count's or an average's chart. Each line is the attribute `points` of an SVG element.
 
-    `unfinished` is the point of the last interval if it has not ended. A dashed line leads to it, because the
-    interval's count is too low for a comparison.
+    `unfinished` is the point of the last interval if it has not ended. The dashed line `rest` leads to it, because the
+    interval's count is too low for a comparison. At the beginning of the interval, there is no dashed line to a count.
     `marks` are the values at the axis, the highest first. `last` is the index of the last interval that has begun.
     A line omits intervals without a value.
     """
@@ -46,6 +48,7 @@ class Plot(NamedTuple):
     marks: list[float]
     line: str
     unfinished: str
+    rest: str
     before: str
     area: str
 
@@ -60,22 +63,27 @@ def is_sum(name: str) -> bool:
     return not name.endswith(("Seconds", "Rate"))
 
 
-def plot(name: str, series: Sequence[Document], earlier: Sequence[Document], charted: int, finished: int) -> Plot:
+def plot(
+    name: str, series: Sequence[Document], earlier: Sequence[Document], charted: int, finished: int, passed: float
+) -> Plot:
     """Return the chart of `name` for a series and the previous period's.
 
-    `charted` and `finished` are the numbers of intervals that have begun and that have ended.
+    `charted` and `finished` are the numbers of intervals that have begun and that have ended, and `passed` is the part
+    of the unfinished interval that has passed.
     """
     values, before = ([entry.get(name) for entry in entries] for entries in (series[:charted], earlier))
     highest = _top(max((value for value in (*values, *before) if value is not None), default=0), name)
     scale = max(len(series) - 1, 1) / max(len(before) - 1, 1)
     line = [*_points(values[: max(1, finished)], highest)]
-    unfinished = [None] * finished + values[finished:]
+    unfinished = [*_points([None] * finished + values[finished:], highest)]
+    is_connected = unfinished and (passed >= _LEAST_PART or not is_sum(name))
     return Plot(
         name,
         charted - 1,
         [highest * part / _PARTS for part in range(_PARTS, -1, -1)],
         " ".join(line),
-        " ".join(_points(unfinished, highest)),
+        " ".join(unfinished),
+        " ".join(line[-1:] + unfinished) if is_connected else "",
         " ".join(_points(before, highest, scale)),
         _area(line) if finished else "",
     )

@@ -31,7 +31,7 @@ def test_charts_have_five_dates_at_equal_distances_and_one_legend(signed_in: Bro
     assert [label for _, label in dates] == [
         f"{clock.to_datetime(clock.seconds() - days * 86_400):%-d %b}" for days in (28, 21, 14, 7, 0)
     ]
-    assert page.count("<figure") == 1 and page.count("Dashed") == 1
+    assert page.count("<figure") == 1 and page.count("Today so far") == 1
     assert len(re.findall('dy="20"', signed_in.open(f"/analytics?interval=hour&from={TODAY}").text)) % 3 == 0
 
 
@@ -44,11 +44,11 @@ def points(page: str) -> list[int]:
 def test_the_part_of_a_line_that_is_not_dashed_ends_before_today(path: str, drawn: int, signed_in: Browser) -> None:
     page = signed_in.open(path).text
     assert {*points(page)} == {drawn}
-    assert "Dashed: the current interval" in page
+    assert "Today so far" in page
     past = signed_in.open("/analytics?from=2026-02-01&to=2026-02-03").text
-    assert ({*points(past)}, "Dashed" in past, "unfinished" in past) == ({3}, False, False)
+    assert ({*points(past)}, "so far" in past, "unfinished" in past) == ({3}, False, False)
     today = signed_in.open(f"/analytics?from={TODAY}&to={TODAY}").text
-    assert ({*points(today)}, "Dashed" in today) == ({1}, True)
+    assert ({*points(today)}, "so far" in today) == ({1}, True)
 
 
 def test_a_chart_scales_by_the_values_that_it_draws(
@@ -79,15 +79,27 @@ def test_the_table_of_a_chart_has_the_dates_of_both_periods(signed_in: Browser) 
     ]  # fmt: skip
 
 
-def test_a_dashed_line_leads_to_an_unfinished_interval(signed_in: Browser) -> None:
+def point(index: str) -> list[tuple[str, list[str]]]:
+    """Return the lines that draw the hollow point of an unfinished interval."""
+    return [(f"line {kind}", [index, index]) for kind in ("unfinished", "hollow")]
+
+
+@pytest.mark.parametrize("hour", [2, 12])
+def test_a_dashed_line_leads_to_an_unfinished_interval(
+    signed_in: Browser, monkeypatch: pytest.MonkeyPatch, hour: int
+) -> None:
+    """Until a tenth of the interval has passed, its count is a point. A line to it would look like a crash."""
+    moment = clock.start_of_day(TODAY) + hour * 3_600
+    monkeypatch.setattr(clock, "milliseconds", lambda: moment * 1_000)
+    signed_in.start_session(email="bo@acme.test", password=PASSWORD)
     lines = re.compile(r'<polyline class="(line[^"]*)" points="([^"]*)"')
     for first, expected in (
-        (day_before(1), [("line", ["0"]), ("line rest", ["0", "1"]), ("line unfinished", ["1", "1"])]),
-        (day_before(2), [("line", ["0", "1"]), ("line rest", ["1", "2"]), ("line unfinished", ["2", "2"])]),
+        (day_before(1), [("line", ["0"]), ("line rest", ["0", "1"]), *point("1")]),
+        (day_before(2), [("line", ["0", "1"]), ("line rest", ["1", "2"]), *point("2")]),
     ):
         page = signed_in.open(f"/analytics?from={first}&to={day_before(0)}").text
         drawn = [(kind, [point.partition(",")[0] for point in points.split()]) for kind, points in lines.findall(page)]
-        assert drawn == expected
+        assert drawn == [line for line in expected if hour == 12 or line[0] != "line rest"]
 
 
 def test_a_change_is_green_only_if_it_is_an_improvement(
