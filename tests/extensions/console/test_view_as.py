@@ -72,6 +72,20 @@ def test_nothing_can_be_changed(operator: Browser, workspace_api: Api) -> None:
     assert snapshot() == before
 
 
+def test_the_controls_of_a_conversation_are_disabled(operator: Browser, workspace_api: Api) -> None:
+    """All its buttons and fields, apart from those of the list, are in these two groups."""
+    workspace_api.post("/agents/support/interact/ann/state", {"metadata": {"state": "requested_chat"}})
+    assert "<fieldset" not in operator.open("/convos/support/ann").text
+    view(operator)
+    page = operator.open("/convos/support/ann").text
+    groups = re.findall(r'<fieldset class="viewed" disabled>(.*?)</fieldset>', page, re.DOTALL)
+    outside = page.partition('<section class="chat"')[2]
+    for group in groups:
+        outside = outside.replace(group, "")
+    assert len(groups) == 2 and "<textarea" in groups[0] and 'name="tags"' in groups[1]
+    assert not re.search("<(button|textarea|input|select)", outside)
+
+
 def test_a_view_of_a_removed_client_still_changes_nothing(operator: Browser, workspace_api: Api) -> None:
     """The operator does not know that a colleague has removed the client."""
     workspace_api.post("/agents/support/interact/ann/state", {"metadata": {"state": "requested_chat"}})

@@ -211,6 +211,7 @@ def test_the_reply_field_stays_in_sight_below_the_notice_of_a_view(person: Perso
         person.open("/convos/support/ann")
         person.find(".viewing")
         assert person.driver.execute_script(_SIGHT) == [True, True]
+        assert not person.find("#text").is_enabled()
     person.press("End the view")
     person.leave(person.find(".who button"))
 
