@@ -77,7 +77,8 @@ return [one.outerHTML.slice(0, 120), shown && style.outlineStyle === 'solid' && 
 """
 # Elements and attributes that only unescaped text can create.
 _FIND_UNESCAPED = """
-const focused = '[autofocus]:not([aria-invalid])';  // the pages focus wrong fields
+// The pages focus wrong fields and, before the sign-in, the first field.
+const focused = '[autofocus]:not([aria-invalid], .signed-out :is(#workspace, #email, #key)[tabindex])';
 const pictures = 'img:not([src*="/photos/"])';  // the pages show people's photos
 const unsafe = `iframe, ${pictures}, style, base, object, embed, main script, b, ${focused}`;
 const made = [...document.querySelectorAll(unsafe)];
