@@ -128,6 +128,15 @@ def test_an_operators_page_has_its_documented_cost(operator: Browser, workspace_
         costs.check(name, meter, page=answer.text)
 
 
+@pytest.mark.usefixtures("signed_in")
+def test_finding_an_agents_newest_visitor_has_its_documented_cost(operator: Browser) -> None:
+    operator.open("/settings")  # caches the session
+    with metered() as meter:
+        page = operator.open("/agents/support/site").text
+    assert "A visitor has written." in page
+    costs.check("/console/agents/{id}/site of an agent with 100 conversations", meter, page=page)
+
+
 @pytest.mark.usefixtures("midday")
 def test_finding_the_failing_webhooks_has_its_documented_cost(operator: Browser, workspace_api: Api) -> None:
     for number in range(10):
