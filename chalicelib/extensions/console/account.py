@@ -29,6 +29,7 @@ from chalicelib.extensions.console.fields import TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.notifications import preferences, recipients
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.template_filters import PHOTO
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
@@ -60,14 +61,14 @@ def save_account(session: Session) -> Response:
         return _hide_steps(session) if guard.form().get("action") == _HIDE_STEPS else _save_preferences(session)
     client_id, sent = session.client_id, guard.form()
     client, _ = calls.read(_CLIENT, client_id=client_id)
-    values = fields.submitted_values(_fields(client).fields, sent)
+    values = _submitted_values(client, sent)
     change = {**fields.change(_fields(client).fields, client, values), **_notifications(client, sent)}
     try:
         change |= photos.change(session, sent)
         # Require that the client exists. Otherwise, the operation would recreate a deleted client.
         commit_now(lambda: calls.send("POST", _CLIENT, change, "*", client_id=client_id))
     except (errors.Invalid, errors.TooLarge) as error:
-        return _page(session, error, values)
+        return _page(session, error, {**values, PHOTO: photos.submitted(sent)})
     sessions.clear_cache()
     return pages.saved(session.workspace_id, sessions.ACCOUNT, "true")
 
@@ -133,6 +134,7 @@ def _stage_restart(session: Session) -> NewCredential:
 def _save_preferences(session: Session) -> Response:
     sent = guard.form()
     values = {name: sent.get(name, "").strip() for name in ("preferredLanguage", "timezone")}
+    values["timezone"] = periods.zone_named(values["timezone"])
     try:
         if values["timezone"]:
             clock.time_zone(values["timezone"])
@@ -142,6 +144,12 @@ def _save_preferences(session: Session) -> Response:
         values["preferredLanguage"] = ""
     cookie = operator_selection.preferences_cookie(session, {**values, **_first_steps(sent.get("firstSteps"))})
     return _saved(session, cookie)
+
+
+def _submitted_values(client: Document, sent: dict[str, str]) -> dict[str, Any]:
+    """Return the submitted values. A city becomes the name of its time zone."""
+    values = fields.submitted_values(_fields(client).fields, sent)
+    return {**values, "timezone": periods.zone_named(values["timezone"])} if "timezone" in values else values
 
 
 def _saved(session: Session, cookie: str) -> Response:
@@ -222,7 +230,12 @@ def _page(session: Session, error: errors.ApiError | None = None, values: dict[s
         "account.html",
         sessions.ACCOUNT,
         error,
-        values={_EMAIL: client.get(_EMAIL) or "", **fields.values(displayed.fields, client), **(values or {})},
+        values={
+            PHOTO: "",
+            _EMAIL: client.get(_EMAIL) or "",
+            **fields.values(displayed.fields, client),
+            **(values or {}),
+        },
         left_out=displayed.left_out,
         languages=settings.choices(guard.texts(session), default, "language", pages.LANGUAGES, stored),
         zones=periods.ZONES,

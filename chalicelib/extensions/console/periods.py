@@ -32,6 +32,7 @@ ZONES = (
     "Europe/Tallinn", "Europe/Vienna", "Europe/Vilnius", "Europe/Warsaw", "Europe/Zurich", "Pacific/Auckland",
     "Pacific/Fiji", "Pacific/Honolulu",
 )  # fmt: skip
+_ZONE_OF_CITY = {zone.rpartition("/")[2].casefold(): zone for zone in ZONES}
 _DEFAULT_DAYS = 30
 _YEAR = timedelta(days=365)
 _MONTH = timedelta(days=31)  # after the first day of a month, this is in the next month
@@ -48,6 +49,11 @@ class InvalidPeriod(errors.Invalid):
     def __init__(self, field: str) -> None:
         super().__init__(f"The field {field} is invalid.")
         self.field = field
+
+
+def zone_named(text: str) -> str:
+    """Return the suggested time zone with this city, such as Europe/Amsterdam for Amsterdam, or the text itself."""
+    return _ZONE_OF_CITY.get(text.strip().replace(" ", "_").casefold(), text)
 
 
 def from_request(zone_name: str, groupings: Sequence[str]) -> Any:

@@ -44,6 +44,12 @@ def change(session: Session, sent: dict[str, str]) -> Document:
     return {PHOTO: photo} if photo else {}
 
 
+def submitted(sent: dict[str, str]) -> str:
+    """Return the valid photo in a form, which the form contains again if another field is invalid, or an empty text."""
+    photo = sent.get(PHOTO, "")
+    return photo if is_photo(photo) and not sent.get(_REMOVE) else ""
+
+
 def _kilobytes(characters: int) -> int:
     """Return the size of an image in kilobytes, rounded up. Base64 encodes three bytes as four characters."""
     return -(-characters * 3 // 4_000)

@@ -58,6 +58,15 @@ def test_a_photo_that_is_too_large_is_rejected_with_the_limit(signed_in: Browser
     assert (page.status, "it has 10 KB, and the limit is 9 KB" in page.text) == (400, True)
 
 
+def test_a_chosen_photo_is_kept_if_another_field_is_invalid(signed_in: Browser, workspace_api: Api) -> None:
+    page = choose(signed_in, _PHOTO, timezone="Mars/Base")
+    assert (page.status, "The photo that you chose is saved with the form." in page.text) == (400, True)
+    assert "squarePhotoURL" not in workspace_api.get("/v2/clients/bo").data
+    assert "is saved with" not in signed_in.submit(page, "/account", {"timezone": "UTC"}).text
+    assert workspace_api.get("/v2/clients/bo").data["squarePhotoURL"] == _PHOTO
+    assert 'name="squarePhotoURL" value=""' in choose(signed_in, _PHOTO, timezone="Mars/Base", removePhoto="on").text
+
+
 def test_a_form_without_a_new_photo_keeps_the_stored_one(signed_in: Browser, workspace_api: Api) -> None:
     choose(signed_in, _PHOTO)
     choose(signed_in, "", name="Bo V.")

@@ -111,6 +111,16 @@ def test_a_person_chooses_a_language_and_a_zone(signed_in: Browser, workspace_ap
     assert not {"preferredLanguage", "timezone"} & workspace_api.get("/v2/clients/bo").data.keys()
 
 
+@pytest.mark.parametrize(
+    ("city", "zone"), [("Amsterdam", "Europe/Amsterdam"), (" new york ", "America/New_York"), ("utc", "UTC")]
+)
+@pytest.mark.parametrize("kind", ["signed_in", "operator"])
+def test_a_city_is_a_time_zone(kind: str, city: str, zone: str, request: pytest.FixtureRequest) -> None:
+    browser: Browser = request.getfixturevalue(kind)
+    saved = browser.submit(browser.open("/account"), "/account", {"name": "Bo", "timezone": city})
+    assert (saved.status, f' data-time-zone="{zone}">' in saved.text) == (200, True)
+
+
 @pytest.mark.parametrize("name", ["Mars/Base", HOSTILE])
 def test_an_unknown_zone_is_shown_again_with_the_rule(name: str, signed_in: Browser) -> None:
     page, before = signed_in.open("/account"), snapshot()
