@@ -166,8 +166,10 @@ def test_a_draft_stays_until_it_is_sent_or_the_person_signs_out(person: Person, 
     person.open(LIVE)
     assert (draft(person), stored(run)) == ("", ["half a reply", "Hello"])
     person.fill("text", "another")
+    person.find(".leave").click()
+    person.sees("Unsent drafts in this browser are deleted when you sign out.")
     assert person.driver.execute_script(_DRAFTS) == ["another"]
-    person.leave(person.find(".who button"))
+    person.leave(person.find("#leaving button"))
     assert person.driver.execute_script(_DRAFTS) == []
 
 
