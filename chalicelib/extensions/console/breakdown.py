@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from chalicelib import extensions
-from chalicelib.extensions.console import count_links, figures, guard, organisation_list, plots
+from chalicelib.extensions.console import answer_times, count_links, figures, guard, organisation_list, plots
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
@@ -16,6 +16,8 @@ CHANGE = "change"
 """The value of `sort` with which the greatest increase is first. By default, the highest figure is first."""
 _MAX_ROWS = 20
 _PERIODS = ("totals", "previous")
+# The figures of the table that compares agents or organisations.
+_COLUMNS = ("conversations", "handoffs", "leads", "medianFirstAnswerSeconds")
 
 
 def choices(session: Session) -> tuple[str, ...]:
@@ -45,29 +47,38 @@ def compare(
     """Return the template variables for a report's groups, the 20 `rows` with the highest figures.
 
     `name` is the selected figure, or else the first of the `figures` that the groups have. If it is a count, each row
-    has its `share` of the total, as a percentage.
+    has its `share` of the total, as a percentage. For groups of agents, `table` contains the 20 with the most
+    conversations, and `columns` its figures.
     """
-    groups = [{**group, **{name: figures.with_rates(group[name]) for name in _PERIODS}} for group in report["groups"]]
+    groups = [_named(session, query, _with_rates(group), selected, titles) for group in report["groups"]]
     known = [name for name in figures.NAMES if _has(groups, name)]
     name = _figure(known, selected["chart"])
     rows = _rows(groups, name, selected["sort"]) if known else []
-    agent_id = selected["agent"] if selected["agent"] in titles else ""
     return {
         "by": query.by,
         "name": name,
         "figures": known,
         "highest": max((row["totals"].get(name) or 0 for row in rows), default=0),
-        "rows": [
-            {
-                **row,
-                "link": _link(session, query, row["value"], agent_id),
-                "share": _share(row["totals"], report["totals"], name),
-                "title": _title(session, query.by, row["value"], titles),
-            }
-            for row in rows
-        ],
+        "rows": [{**row, "share": _share(row["totals"], report["totals"], name)} for row in rows],
         "sort": selected["sort"],
+        "table": _highest(groups, _COLUMNS[0]) if query.by in OF_AGENTS else [],
+        "columns": answer_times.known(_COLUMNS, figures.with_rates(report["totals"])),
     }
+
+
+def _with_rates(group: Document) -> Document:
+    return {**group, **{name: figures.with_rates(group[name]) for name in _PERIODS}}
+
+
+def _named(session: Session, query: Any, group: Document, selected: dict[str, str], titles: dict[str, str]) -> Document:
+    """Return a group with its link and its title."""
+    agent_id = selected["agent"] if selected["agent"] in titles else ""
+    link = _link(session, query, group["value"], agent_id)
+    return {**group, "link": link, "title": _title(session, query.by, group["value"], titles)}
+
+
+def _highest(groups: list[Document], name: str) -> list[Document]:
+    return sorted(groups, key=lambda group: -(group["totals"].get(name) or 0))[:_MAX_ROWS]
 
 
 def _figure(known: list[str], selected: str) -> str:
@@ -85,7 +96,7 @@ def _has(groups: list[Document], name: str) -> bool:
 def _rows(groups: list[Document], name: str, sort: str) -> list[Document]:
     """Return the groups with the highest figures in the selected order, without those that never had any."""
     rows = [group for group in groups if any(group[period].get(name) for period in _PERIODS)]
-    rows = sorted(rows, key=lambda row: -(row["totals"].get(name) or 0))[:_MAX_ROWS]
+    rows = _highest(rows, name)
     return sorted(rows, key=lambda row: -_growth(row, name)) if sort == CHANGE else rows
 
 

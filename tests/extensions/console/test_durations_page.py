@@ -160,6 +160,28 @@ def test_the_average_stands_for_a_median_that_is_unknown(browser: Browser, works
         assert ">Time to first answer<" not in page and "within 15 min" not in page
 
 
+def test_a_breakdown_by_agent_compares_their_figures(browser: Browser, workspace: NewWorkspace) -> None:
+    """An agent without answers has no time to the first answer."""
+    for agent_id, days, numbers in (
+        ("support", 3, {"conversations": 4, "handoffs": 2, "leads": 1, **answers(100, 200)}),
+        ("support", 40, {"conversations": 3, "handoffs": 1}),
+        ("other", 3, {"conversations": 9}),
+    ):
+        count(workspace.workspace_id, agent_id, date_before(days), 9, "NL", **numbers)
+    browser.start_session(key=workspace.workspace_key)
+    page = browser.open("/analytics?by=agent").text
+    table = page.partition('<table class="stacked comparison">')[2].partition("</table>")[0]
+    rows = [" ".join(re.sub("<[^>]+>", " ", row).split()) for row in table.split("<tr>")[1:]]
+    assert rows == [
+        "Conversations Handoffs Leads Time to first answer",
+        "Other 9 was 0 0 was 0 0 was 0 –",
+        "Support 4 was 3 2 was 1 1 was 0 2 min 30 s",
+    ]
+    links = [link for link in re.findall(r'href="([^"]*)"', table) if "agent=support" in link]
+    assert len(links) == 1 and "/convos?" in links[0]
+    assert "comparison" not in browser.open("/analytics?by=origin").text + browser.open("/analytics").text
+
+
 @pytest.mark.parametrize(
     ("waits", "median"),
     [
