@@ -3,15 +3,13 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain
-from typing import Any
 from urllib.parse import quote
 
 from chalice.app import Response
 
 from chalicelib import ids
-from chalicelib.credentials import tokens
 from chalicelib.extensions.console import (
+    audit_file,
     calls,
     change_authors,
     change_groups,
@@ -39,7 +37,6 @@ _KINDS = ("agents", "tools", "clients", "orgs", "webhooks", "tokens", "keys")
 _PAGE_SIZE = 50
 # A file, a search or the filter for an organisation examines up to 10 pages of 100 changes.
 _LARGE_PAGE_SIZE, _MAX_PAGES = 100, 10
-_COLUMNS = ("at", "resource", "operation", "changed", "byKind", "byId", "byName", "byPerson", "name")
 _UPDATE = "update"
 
 
@@ -63,23 +60,30 @@ def download(session: Session) -> Response:
     """Return up to 1,000 changes that match the filters as a file, newest first. Raise InvalidPeriod."""
     rights.require_operator(session)
     matches = _pages(session, filtered_lists.query_from_request(_FIELDS), None, _LARGE_PAGE_SIZE)
-    lines = (files.csv_line(_cells(one)) for one in chain.from_iterable(page["data"] for page in matches))
-    return pages.download("audit-log.csv", files.MEDIA[files.CSV], files.heading(files.CSV, _COLUMNS) + "".join(lines))
+    text, organisations = files.heading(files.CSV, audit_file.COLUMNS), _organisations("")
+    for page in matches:
+        text += audit_file.lines(page["data"], _details(session, page["data"], organisations), guard.texts(session))
+    return pages.download("audit-log.csv", files.MEDIA[files.CSV], text)
 
 
 def _with_excerpts(session: Session, query: dict[str, str], organisations: list[Document]) -> Document:
     """Return a page of changes by day, with excerpts of their values and their organisations. Raise InvalidPeriod."""
     page, t = _first_matches(session, query), guard.texts(session)
+    return {**page, **_details(session, page["data"], organisations), "days": change_groups.by_day(page["data"], t)}
+
+
+def _details(session: Session, changes: list[Document], organisations: list[Document]) -> Document:
+    """Return the organisations, the granted rights and the excerpts of the values of changes."""
+    t = guard.texts(session)
     changed: defaultdict[str, dict[int, list[str]]] = defaultdict(dict)
-    for change in page["data"]:
+    for change in changes:
         if change["operation"] == _UPDATE and "number" in change:
             changed[change["resource"]][change["number"]] = change["changed"]
-    excerpts = version_excerpts.of_changes(changed, t)
-    details = {
-        "outcomes": {change["id"]: changed_rights.of_change(change, t) for change in page["data"]},
-        "organisation_names": changed_organisations.names_by_change(page["data"], organisations),
+    return {
+        "outcomes": {change["id"]: changed_rights.of_change(change, t) for change in changes},
+        "organisation_names": changed_organisations.names_by_change(changes, organisations),
+        "excerpts": version_excerpts.of_changes(changed, t),
     }
-    return {**page, **details, "excerpts": excerpts, "days": change_groups.by_day(page["data"], t)}
 
 
 def _first_matches(session: Session, query: dict[str, str]) -> Document:
@@ -107,6 +111,7 @@ def _pages(session: Session, query: dict[str, str], cursor: str | None, limit: i
     for _ in range(_MAX_PAGES):
         page = _read(query, cursor, limit)
         names = record_names.read(session.workspace_id, (one["resource"] for one in page["data"]))
+        names |= record_names.read_deleted(page["data"], names)
         named = change_authors.with_names(session, page["data"])
         changes = [
             {**one, "record": names.get(one["resource"]), "author": _author(one["by"], by["by"])}
@@ -168,14 +173,6 @@ def _read(query: dict[str, str], cursor: str | None, limit: int) -> Document:
     answer: Document = calls.get("/v3/history", {**sent, "cursor": cursor})
     prefix = f"{query['kind']}/" if query["kind"] else ""
     return {**answer, "data": [one for one in answer["data"] if one["resource"].startswith(prefix)]}
-
-
-def _cells(change: Document) -> tuple[Any, ...]:
-    by, named = change["by"] or {}, change["author"] or {}
-    person = named["name"] if named.get("kind") == tokens.SESSION else None
-    author = (by.get("kind"), by.get("id"), by.get("name"), person)
-    name = change["record"].name if change["record"] else None
-    return change["at"], change["resource"], change["operation"], " ".join(change["changed"]), *author, name
 
 
 def _resource(query: dict[str, str]) -> str:

@@ -28,7 +28,7 @@ class ChangeGroup(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The names of the first records that still exist."""
+        """The names of the first records that have a name."""
         return [change["record"].name for change in self.changes if change["record"]][:_NAMES]
 
 

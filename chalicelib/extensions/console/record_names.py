@@ -1,10 +1,11 @@
 """Reads the names of the records that the audit log lists, and the paths of their pages."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from chalicelib import storage
+from chalicelib import extensions, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.clients import store as clients
 from chalicelib.credentials import store as credentials
@@ -16,9 +17,11 @@ from chalicelib.organisations import store as organisations
 from chalicelib.storage import Document, parent_scoped_ids
 from chalicelib.tools.store import ToolRow
 
+_VERSIONS: Any = extensions.service("versions")
 _WEBHOOKS = "webhooks"
 _CREDENTIALS = {"tokens": (tokens.ACCESS,), "keys": (tokens.WORKSPACE, tokens.AGENT)}
 _MAX_CREDENTIALS = 100  # the newest of each kind
+_MAX_DELETED = 20  # each costs a request
 
 
 class RecordName(NamedTuple):
@@ -48,6 +51,23 @@ def read(workspace_id: str, resources: Iterable[str]) -> dict[str, RecordName]:
     names = _stored(workspace_id, sorted(named | agents_of_keys))
     names |= {one: _credential(row, names) for one, row in listed.items()}
     return {**names, **(_webhooks() if _WEBHOOKS in kinds else {})}
+
+
+def read_deleted(changes: Sequence[Document], names: dict[str, RecordName]) -> dict[str, RecordName]:
+    """Return the last names of up to 20 deleted agents and tools among these changes, which are newest first.
+
+    The history keeps their last version, so each costs one request. `names` are the existing records' names.
+    """
+    newest: dict[str, str] = {}
+    for change in changes:
+        newest.setdefault(change["resource"], change["id"])
+    missing = (one for one in newest if one not in names and one.partition("/")[0] in _LAST_NAMES)
+    last_names = {}
+    for resource in islice(missing, _MAX_DELETED):
+        kind, record_id = resource.split("/", 1)
+        for _, last in _VERSIONS(kind, record_id, ids.timestamp_of(newest[resource]), 1):
+            last_names[resource] = RecordName(display_name(last, _LAST_NAMES[kind]) or record_id, "")
+    return last_names
 
 
 def _credentials(workspace_id: str, kinds: set[str]) -> Iterator[tuple[str, CredentialRow]]:
@@ -119,3 +139,4 @@ def _webhooks() -> dict[str, RecordName]:
 
 _KEYS = {"agents": agents.key, "tools": _tool_key, "clients": clients.key, "orgs": organisations.key}
 _NAMES: dict[str, Any] = {"agents": _agent, "tools": _tool, "clients": _client, "orgs": _organisation}
+_LAST_NAMES = {"agents": "title", "tools": "name"}
