@@ -14,6 +14,8 @@ from chalicelib.ids import IDENTIFIER
 PAGE, SCRIPT, PYTHON, NODE = "chat.html", "chat.js", "server.py", "server.mjs"
 SERVERS = {PYTHON: "python3", NODE: "node"}
 """The example servers, each with the command that runs it."""
+ADDRESS = "http://localhost:8080"
+"""The default address of both servers. Port 8000 is the default of `make run`."""
 _FOLDER = Path(__file__).parent / "site"
 # The project's checks of its own modules do not apply to the example, so its name does not end with `.py`.
 _STORED = {PAGE: PAGE, SCRIPT: SCRIPT, PYTHON: "server.py.txt", NODE: NODE}

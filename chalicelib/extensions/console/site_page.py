@@ -43,6 +43,7 @@ def _page(session: Session, agent: Document, server: str | None, key: str | None
         files=(site_files.PAGE, site_files.SCRIPT, selected),
         servers=site_files.SERVERS,
         server=selected,
+        address=site_files.ADDRESS,
         code=site_files.read(selected, agent["ID"]),
         service=pages.service_url(),
         visitor=site_visitors.read_newest(agent["ID"]),

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from chalicelib.extensions.console import site_files
 from tests.api import Api
 from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD
@@ -28,6 +29,8 @@ def test_the_page_has_the_files_and_the_instructions_for_a_developer(operator: B
     command = {"server.py": "python3 server.py", "server.mjs": "node server.mjs"}[name]
     assert page.text.count(f'export AGENT_KEY="paste the agent key here"\n{command}') == 2
     code = html.unescape(page.text)
+    assert page.text.count(f"Open {site_files.ADDRESS} and write a message") == 2
+    assert f"It listens on {site_files.ADDRESS}, " in code and re.search(rf"PORT.*{site_files.ADDRESS[-4:]}", code)
     assert 'AGENT = "http://127.0.0.1:8000/agents/support"' in code and re.search(r'src="[^"]*/copy\.\w+\.js"', code)
 
 

@@ -2,7 +2,7 @@
 //
 //     AGENT_KEY=… node server.mjs
 //
-// It listens on http://localhost:8000, or on the port in PORT. It needs Node.js 18 or later, no packages, and the files
+// It listens on http://localhost:8080, or on the port in PORT. It needs Node.js 18 or later, no packages, and the files
 // chat.html and chat.js in its folder. To add the chat to a server of your own, copy `startSession` and its caller.
 import {createHash, randomBytes} from "node:crypto";
 import {readFile} from "node:fs/promises";
@@ -10,7 +10,7 @@ import {createServer} from "node:http";
 
 const AGENT = "$AGENT"; // the agent's URL
 const KEY = process.env.AGENT_KEY; // gives access to all conversations of the agent, so it stays on this server
-const PORT = Number(process.env.PORT ?? 8000);
+const PORT = Number(process.env.PORT ?? 8080);
 const FILES = {"/": ["chat.html", "text/html"], "/chat.js": ["chat.js", "text/javascript"]};
 const REMEMBERED_SECONDS = 30 * 24 * 60 * 60;
 if (!KEY) {
