@@ -17,7 +17,7 @@ _HTML = "text/html; charset=utf-8"
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'; trusted-types cams; require-trusted-types-for 'script'"
+    "base-uri 'none'; frame-ancestors 'none'; trusted-types 'none'; require-trusted-types-for 'script'"
 )
 _HEADERS = {
     "Content-Security-Policy": _POLICY,

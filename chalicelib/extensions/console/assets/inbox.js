@@ -10,24 +10,17 @@ const address = new URL(list?.dataset.inbox ?? count.dataset.waiting, location);
 const least = Number(list?.dataset.pace ?? 20), most = least > 5 ? 120 : 60; // seconds
 const title = document.title.replace(/^\(\d+\+?\) /, "");
 const isLive = document.querySelector("[data-live]"); // `live.js` shows its own problems
+const mayNotify = () => window.Notification?.permission === "granted"; // the person allows it in the profile
 let version = list?.dataset.version ?? count.textContent;
 let active = Date.now(), failures = 0, wake = () => {};
 
-// Parses HTML without scripts. There is no document if nothing has changed.
-const load = () => new Promise((done, fail) => {
-  const request = new XMLHttpRequest();
-  address.searchParams.set("version", version);
-  request.open("GET", address);
-  Object.assign(request, { responseType: "document", timeout: 30000 });
-  request.onloadend = () => ([200, 204].includes(request.status) ? done(request.response) : fail());
-  request.send();
-});
-
 // Returns the problem, if any.
-const show = (page) => {
-  if (!page) return "";
+const show = ({ status, response: page }) => {
+  if (status === 204) return ""; // nothing has changed
+  if (status !== 200) return "lost";
   const newer = page.querySelector("[data-waiting]"), newList = page.querySelector("[data-inbox]");
   if (!newer) return "expired"; // the sign-in page
+  const isMore = parseInt(newer.textContent) > parseInt(count.textContent);
   active = Date.now();
   count.textContent = newer.textContent;
   count.hidden = newer.hidden;
@@ -37,7 +30,14 @@ const show = (page) => {
   if (next && next.href !== link?.href) link?.replaceWith(next);
   if (newList) replace(newList);
   for (const field of document.querySelectorAll("[name=form]")) field.value = newer.dataset.form;
+  if (isMore && mayNotify() && !document.hasFocus()) notify();
   return "";
+};
+
+// Tells a person who looks elsewhere that more visitors wait. Tabs with one tag tell it once.
+const notify = () => {
+  const tag = `${count.title}: ${count.textContent}`;
+  new Notification(tag, { tag }).onclick = () => focus();
 };
 
 // Keeps the focus, the scroll position, the chosen rows and the open conversation's mark.
@@ -61,8 +61,9 @@ const run = async () => {
   let seconds = version ? least : 0; // most pages without the list do not know the number
   for (;;) {
     do await new Promise((done) => { wake = done; setTimeout(done, seconds * 1000); });
-    while (document.hidden);
-    const detail = await load().then(show).catch(() => "lost"), isExpired = detail === "expired";
+    while (document.hidden && !mayNotify());
+    address.searchParams.set("version", version);
+    const detail = await load(address).then(show).catch(() => "lost"), isExpired = detail === "expired";
     failures = detail ? failures + 1 : 0;
     if (isExpired) version = ""; // the next response then contains the new session's form token
     if (!isLive && (isExpired || failures !== 1)) document.dispatchEvent(new CustomEvent("problem", { detail }));

@@ -31,6 +31,3 @@ document.onkeydown = (event) => {
   event.preventDefault();
   shortcuts[event.key]();
 };
-for (const button of document.querySelectorAll(".open-keys"))
-  Object.assign(button, { hidden: false, onclick: shortcuts["?"] });
-document.querySelector(".inbox [aria-current]")?.scrollIntoView({ block: "nearest" });

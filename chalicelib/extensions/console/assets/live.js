@@ -1,5 +1,4 @@
 // Updates an open conversation, and sends replies.
-const rules = { createHTML: (text) => text }, policy = window.trustedTypes?.createPolicy("cams", rules) ?? rules;
 const live = document.querySelector("[data-live]"), DAY = 86400; // seconds
 const scroll = live.parentElement, form = document.querySelector("#reply"), { text, mid } = form.elements;
 const shown = {}; // the HTML of each part as the server sent it
@@ -9,15 +8,14 @@ let isSending, isExpired, isEnded, failures = 0, earliest = 0, active = Date.now
 
 const pull = async () => {
   const isReply = isSending && !isExpired; // a retry with the same `mid` adds no second message
-  const reply = isReply && { method: "POST", body: new URLSearchParams(new FormData(form)) };
-  const options = { cache: "no-store", redirect: "manual", signal: AbortSignal.timeout?.(30000), ...reply };
-  const answer = await fetch(`${address}?${new URLSearchParams(position)}`, options);
-  earliest = Date.now() + (answer.headers.get("Retry-After") * 1000 || 0);
-  if (answer.type === "opaqueredirect") return "expired"; // to the sign-in page
-  const isPage = answer.headers.get("Content-Type")?.startsWith("text/html"); // not for the gateway's own errors
-  if (answer.status >= 500 || (answer.status === 429 && !isPage)) return "busy";
-  if (answer.status === 200) show(await answer.text(), isReply);
-  if (answer.ok) return "";
+  const body = isReply ? new URLSearchParams(new FormData(form)) : null;
+  const answer = await load(`${address}?${new URLSearchParams(position)}`, body), { status, response } = answer;
+  earliest = Date.now() + (answer.getResponseHeader("Retry-After") * 1000 || 0);
+  if (!status) return "lost";
+  if (status >= 500 || (status === 429 && !response)) return "busy"; // the gateway's own errors are no pages
+  if (status === 200 && !response.querySelector("[data-after]")) return "expired"; // the sign-in page
+  if (status === 200) show(response, isReply);
+  if (status < 300) return "";
   if (!isReply) return "gone";
   lock(false); // the browser sends the form instead, and shows the error
   isEnded = true;
@@ -25,8 +23,7 @@ const pull = async () => {
   return "";
 };
 
-const show = (html, isReply) => {
-  const { body } = new DOMParser().parseFromString(policy.createHTML(html), "text/html");
+const show = ({ body }, isReply) => {
   const news = body.firstElementChild, turns = news.firstElementChild, { dataset } = news;
   const { after, version, since } = dataset;
   keepInPlace(() => {

@@ -1,7 +1,6 @@
-// Separates days, groups messages of one author, and leads to new messages.
+// Separates days, and groups messages of one author.
 const GROUP = 300000; // milliseconds
-const turns = document.querySelector(".turns"), scroll = turns.parentElement, jump = document.querySelector(".jump");
-const isAtEnd = () => scroll.scrollTop > -40;
+const turns = document.querySelector(".turns");
 
 const arrange = () => {
   for (const line of turns.querySelectorAll(".day")) line.remove();
@@ -21,9 +20,6 @@ const arrange = () => {
     turn.classList.toggle("same", Boolean(author) && before.author === author && at - before.at < GROUP);
     before = { author, at };
   }
-  jump.hidden = isAtEnd();
 };
 turns.addEventListener("content", arrange); // the times are localized after this, in `times.js`
 turns.dispatchEvent(new Event("content", { bubbles: true }));
-scroll.onscroll = () => { jump.hidden ||= isAtEnd(); };
-jump.onclick = () => scroll.scrollTo(0, 0);

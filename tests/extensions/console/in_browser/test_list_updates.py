@@ -239,6 +239,43 @@ def test_a_hidden_page_does_not_ask_for_the_list(person: Person) -> None:
     person.wait_until(lambda: person.driver.execute_script("return window.requests") == 1, seconds=2)
 
 
+# Keep the notifications that the page shows, as if the person had allowed them, and answer no.
+_ALLOW = """
+window.shown = [];
+window.Notification = class { constructor(...given) { window.shown.push(given); } };
+window.Notification.permission = "granted";
+document.hasFocus = () => false;
+"""
+
+
+def test_a_browser_that_may_notify_does_so_in_a_hidden_page_when_more_visitors_wait(person: Person, run: Run) -> None:
+    person.open("/overview")
+    waiting = int(person.read("[data-waiting]", "textContent") or 0)
+    person.driver.execute_script(_ALLOW)
+    person.hide(True)
+    converse(run, "notice", {"userName": "Nora", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    person.driver.execute_script("window.dispatchEvent(new Event('online'))")  # without this, the test waits 20 seconds
+    person.wait_until(lambda: person.driver.execute_script("return shown.length"))
+    person.driver.execute_script("window.dispatchEvent(new Event('online'))")
+    text = f"Waiting for a person: {waiting + 1}"
+    assert person.driver.execute_script("return shown") == [[text, {"tag": text}]]
+    ask(run, "PATCH", "/v3/agents/support/convos/notice", {"conversation": {"state": "ended_chat"}})
+
+
+def test_the_profile_asks_the_browser_for_notifications_once(person: Person) -> None:
+    person.open("/account")
+    button, granted = person.find(".browser button"), person.find(".browser .granted")
+    assert button.is_displayed() and not granted.is_displayed()
+    person.driver.execute_script(
+        """
+      Notification.requestPermission = async () => { Notification = {permission: "granted"}; };
+      arguments[0].click();""",
+        button,
+    )
+    person.wait_until(granted.is_displayed)
+    assert not button.is_displayed() and not person.find(".browser .denied").is_displayed()
+
+
 def test_ctrl_k_opens_the_search_and_enter_the_first_result(person: Person) -> None:
     person.find("#text").send_keys(Keys.CONTROL, "k")
     person.wait_until(lambda: person.driver.current_url.endswith("/jump"))
