@@ -26,7 +26,7 @@ const shortcuts = {
 };
 document.onkeydown = (event) => {
   const isField = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
-  if (event.key === "Escape" && isField?.matches("textarea")) isField.blur();
+  if (event.key === "Escape") event.target.blur(); // a field or a notice
   if (isField || event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(shortcuts, event.key)) return;
   event.preventDefault();
   shortcuts[event.key]();

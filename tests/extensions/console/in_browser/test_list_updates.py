@@ -158,6 +158,37 @@ def test_the_key_e_ends_only_the_chosen_rows(person: Person, run: Run) -> None:
         ask(run, "PATCH", f"/v3/agents/support/convos/{convo_id}", {"conversation": {"state": "ended_chat"}})
 
 
+def test_the_keys_work_after_a_notice_and_escape_leaves_it(person: Person, run: Run) -> None:
+    for convo_id in ("noted", "other"):
+        converse(run, convo_id, {"userName": convo_id, "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+
+    def press(key: str) -> str:
+        person.driver.switch_to.active_element.send_keys(key)
+        return str(person.driver.switch_to.active_element.get_attribute("value"))
+
+    person.open("/convos/support/noted")
+    person.find("[data-part=tags] summary").click()
+    person.fill("tags", "vip")
+    person.find("#tags").send_keys(Keys.ENTER)
+    person.sees("Added: vip")
+    assert person.driver.switch_to.active_element.text == "Added: vip"
+    press(Keys.ESCAPE)
+    assert person.driver.switch_to.active_element.tag_name == "body"
+    assert press("e") == "end"
+    person.leave(person.driver.switch_to.active_element)
+    person.sees("The conversation has ended.")
+    person.press("Reopen")
+    person.sees("The conversation is open again")
+    assert person.driver.switch_to.active_element.get_attribute("role") == "status"
+    assert press("e") == "end"
+    press(Keys.ESCAPE)
+    following = person.find("a.next").get_attribute("href")
+    press("n")
+    person.wait_until(lambda: person.driver.current_url == following)
+    for convo_id in ("noted", "other"):
+        ask(run, "PATCH", f"/v3/agents/support/convos/{convo_id}", {"conversation": {"state": "ended_chat"}})
+
+
 def test_the_keys_work_after_a_click_on_a_box(person: Person) -> None:
     person.open("/convos")
     box = person.find(".pick input")
