@@ -311,6 +311,25 @@ def test_a_typed_password_can_be_shown_and_hidden(stranger: Person) -> None:
     assert types == [("text", "true"), ("password", "false")]
 
 
+def test_the_conversations_have_a_heading_on_phones(person: Person) -> None:
+    person.open("/convos")
+    chromium.resize(person.driver, *NARROW)
+    assert person.driver.execute_script("return document.querySelector('h1').getBoundingClientRect().left") >= 0
+
+
+def test_the_three_templates_of_an_empty_page_fill_its_width(person: Person) -> None:
+    person.open("/agents")
+    columns = """
+    const blank = document.createElement("div"), starters = document.createElement("nav");
+    [blank.className, starters.className] = ["blank", "starters narrow"];
+    starters.append(document.createElement("ul"));
+    blank.append(starters);
+    document.querySelector("main").append(blank);
+    return getComputedStyle(starters.firstChild).gridTemplateColumns.split(" ").length;
+    """
+    assert person.driver.execute_script(columns) == 3
+
+
 def test_a_chosen_theme_replaces_that_of_the_system(person: Person) -> None:
     background = "return getComputedStyle(document.body.parentElement).backgroundColor"
     person.open("/account")
