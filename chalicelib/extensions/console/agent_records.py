@@ -34,6 +34,7 @@ STARTERS = ("support", "leads", "bookings")
 """The names of the agents that the form for a new agent suggests. Their texts are `starter.<name>`."""
 _MAX_LEADS = 1_000  # a deletion page counts at most this many leads
 _ORGANISATION = "org"
+_START = "start"
 # The member of an exported template's file that contains the template.
 _EXPORTED = "agentTemplate"
 
@@ -46,7 +47,7 @@ def read_new_agent(session: Session) -> Response:
     organisation.
     """
     rights.require_operator(session)
-    starter, org_id = (current_request.query_value(name) for name in ("start", "org"))
+    starter, org_id = (current_request.query_value(name) for name in (_START, "org"))
     suggested = _suggested(guard.texts(session), starter) if starter in STARTERS else {}
     values = {_LANG: guard.language_of(session), **suggested, **({_ORGANISATION: org_id} if org_id else {})}
     return _new_page(session, values)
@@ -56,10 +57,12 @@ def read_new_agent(session: Session) -> Response:
 def create_agent(session: Session) -> Response:
     """Create an agent with the submitted title and system prompt, or from the submitted template.
 
-    If an organisation is submitted, add the agent to it.
+    If an organisation is submitted, add the agent to it. A suggestion's button shows the form with that suggestion.
     """
     rights.require_operator(session)
     sent = guard.form()
+    if starter := sent.get(_START):
+        return _new_page(session, _with_suggestion(guard.texts(session), sent, starter))
     try:
         agent = _create_in_organisation(session, sent)
     except errors.ApiError as error:
@@ -144,6 +147,22 @@ def _suggested(t: Texts, starter: str) -> dict[str, str]:
     return {_TITLE: t(f"starter.{starter}"), _PROMPT: t(f"starter.{starter}.prompt")}
 
 
+def _with_suggestion(t: Texts, sent: dict[str, str], starter: str) -> dict[str, str]:
+    """Return the form's fields with a suggestion's texts, which replace empty texts and other suggestions only."""
+    suggestions = [_suggested(t, one) for one in STARTERS]
+    suggested = _suggested(t, starter) if starter in STARTERS else {_TITLE: "", _PROMPT: ""}
+    replaced = {
+        name: text
+        for name, text in suggested.items()
+        if _lines(sent.get(name, "")) in ("", *(one[name] for one in suggestions))
+    }
+    return {**{name: text for name, text in sent.items() if name != _TEMPLATE}, **replaced}
+
+
+def _lines(text: str) -> str:
+    return text.replace("\r\n", "\n").strip()
+
+
 def _template(text: str) -> Document:
     """Return the template in a text: an exported file, or its member `agentTemplate`. Raise Invalid."""
     try:
@@ -186,7 +205,7 @@ def _new_page(session: Session, values: dict[str, str], error: errors.ApiError |
         starters=STARTERS,
         organisations=organisations,
         org_id=values.get(_ORGANISATION, _likely_organisation(session, organisations)),
-        starter=current_request.query_value("start"),
+        starter=values.get(_START) or current_request.query_value(_START),
     )
 
 

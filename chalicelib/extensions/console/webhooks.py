@@ -25,7 +25,7 @@ _SUBJECTS = {"message": "conversation"}  # events are grouped by their first wor
 _PULL = "pull"
 # After these actions, the page reloads until all listed deliveries have an outcome.
 _SENDING, _REFRESH_SECONDS = ("test", "redelivered", "redelivered_many"), 3
-# The events that links on the page of a new webhook select.
+# The events that buttons on the page of a new webhook select.
 _PRESETS = {
     "bot": ["message_received"],
     "leads": ["lead_captured"],
@@ -58,9 +58,11 @@ def read_new_webhook(session: Session) -> Response:
 
 @signed_in("/settings")
 def create_webhook(session: Session) -> Response:
-    """Create a webhook, and show its signing secret once."""
+    """Create a webhook and show its signing secret once, or select the events of the form's preset."""
     rights.require_operator(session)
     sent = guard.form()
+    if preset := sent.get("preset"):
+        return _new_page(session, _with_preset(sent, preset))
     try:
         webhook = rights.with_secrets(session, lambda: _create(sent))
     except errors.ApiError as error:
@@ -93,6 +95,12 @@ def event_groups() -> dict[str, list[str]]:
         subject = one.partition("_")[0]
         groups.setdefault(_SUBJECTS.get(subject, subject), []).append(one)
     return groups
+
+
+def _with_preset(sent: dict[str, str], preset: str) -> dict[str, str]:
+    """Return the form's fields with the preset's events. An unknown preset has none."""
+    others = {name: text for name, text in sent.items() if not name.startswith("events.")}
+    return {**others, **{f"events.{one}": "on" for one in _PRESETS.get(preset, ())}}
 
 
 def _create(sent: dict[str, str]) -> Any:

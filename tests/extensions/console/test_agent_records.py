@@ -76,7 +76,9 @@ def test_a_new_organisations_page_leads_to_a_new_agent_for_it(operator: Browser,
     path = "/new-agent?org=boats"
     assert f'href="{operator.home}{path}">New agent</a>' in operator.open("/settings/orgs/boats").text
     page = operator.open(path).text
-    assert '<option value="boats" selected>' in page and 'href="?start=support&amp;org=boats"' in page
+    assert '<option value="boats" selected>' in page
+    started = operator.submit(operator.open(path), "/new-agent", {"org": "boats", "start": "support"}).text
+    assert '<option value="boats" selected>' in started and 'value="Customer service"' in started
     assert "/new-agent?org=acme" in operator.open("/settings/orgs/acme").text
 
 
@@ -86,12 +88,27 @@ def test_a_new_agent_starts_blank_or_from_a_suggestion(operator: Browser) -> Non
         assert re.findall(r'aria-current="true"><strong>([^<]*)<', page) == [selected] and 'name="template"' not in page
 
 
+def test_a_suggestion_keeps_what_was_typed(operator: Browser, workspace_api: Api) -> None:
+    t, before, page = rendering.texts("en"), workspace_api.get("/v3/agents").data, operator.open("/new-agent")
+    prompt, typed = "", {"title": "Keep me", "lang": "nl", "org": "acme"}
+    for name in ("leads", "support"):
+        filled = operator.submit(page, "/new-agent", {**typed, "vg_systemPrompt": prompt, "start": name}).text
+        assert 'value="Keep me"' in filled and '<option value="nl" selected>' in filled
+        prompt = t(f"starter.{name}.prompt")
+        assert f"{prompt}</textarea>" in html.unescape(filled)
+    filled = operator.submit(page, "/new-agent", {"vg_systemPrompt": "Be\r\nkind.", "start": "bookings"}).text
+    assert "Be\r\nkind.</textarea>" in filled and 'aria-current="true"><strong>Bookings<' in filled
+    suggested = {"title": t("starter.support"), "vg_systemPrompt": prompt, "start": "blank"}
+    assert f'value="{suggested["title"]}"' not in operator.submit(page, "/new-agent", suggested).text
+    assert workspace_api.get("/v3/agents").data == before
+
+
 @needs_copies
 def test_a_template_is_one_of_the_starts_of_a_new_agent(operator: Browser, workspace_api: Api) -> None:
     page = operator.open("/new-agent?start=template")
     for _ in range(2):
         assert re.findall(r'aria-current="true"><strong>([^<]*)<', page.text) == ["From a template"]
-        assert 'name="template"' in page.text and 'name="vg_systemPrompt"' not in page.text
+        assert 'name="template"' in page.text and 'id="vg_systemPrompt"' not in page.text
         page = operator.submit(page, "/new-agent", {"title": "Typed", "template": "{"})
     assert 'value="Typed"' in page.text
     template = operator.open("/agents/support/template").text

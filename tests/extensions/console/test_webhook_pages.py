@@ -52,7 +52,6 @@ def test_a_new_webhook_shows_its_secret_once(operator: Browser, workspace_api: A
 def test_a_link_selects_the_events_of_a_new_webhook(operator: Browser) -> None:
     plain = operator.open("/settings/new-webhook").text
     assert 'checkbox" checked' not in plain and 'aria-current="true"><strong>Other events</strong>' in plain
-    assert 'new-webhook?event=message_received"><strong>Answer with a bot</strong>' in plain
     page = operator.open("/settings/new-webhook?event=message_received&event=lead_captured&event=<b>").text
     selected = re.findall(r'name="events.([a-z_]+)" type="checkbox" checked', page)
     assert (sorted(selected), "<b>" in page) == (["lead_captured", "message_received"], False)
@@ -60,6 +59,18 @@ def test_a_link_selects_the_events_of_a_new_webhook(operator: Browser) -> None:
     submitted = operator.submit(page, "/new-webhook", {"events.lead_captured": "on"})  # without a URL
     for text, current in ((page.text, "Answer with a bot"), (submitted.text, "Pass on new leads")):
         assert re.findall('aria-current="true"><strong>([^<]*)</strong>', text) == [current]
+
+
+def test_a_preset_selects_events_and_keeps_what_was_typed(operator: Browser, workspace_api: Api) -> None:
+    sent = {"description": "CRM", "url": "https://hooks.test/x", "events.client_created": "on", "preset": "leads"}
+    page = operator.submit(operator.open("/settings/new-webhook"), "/new-webhook", sent)
+    assert page.status == 200 and 'value="CRM"' in page.text and 'value="https://hooks.test/x"' in page.text
+    assert re.findall(r'name="events.([a-z_]+)" type="checkbox" checked', page.text) == ["lead_captured"]
+    others = operator.submit(page, "/new-webhook", {**sent, "preset": "other"})
+    assert 'value="CRM"' in others.text and 'checkbox" checked' not in others.text
+    assert workspace_api.get("/v3/webhooks").data == []
+    # The key Enter presses the first button of a form, which must create the webhook.
+    assert re.findall('<button[^>]* form="new-webhook"[^>]*>', page.text)[0].count("preset") == 0
 
 
 @pytest.mark.parametrize(
