@@ -19,6 +19,7 @@ from chalicelib.extensions.console import (
     webhook_health,
 )
 from chalicelib.extensions.console.calls import query_string
+from chalicelib.extensions.console.rendering import Texts
 from chalicelib.extensions.console.routes import routes
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import truncate
@@ -32,6 +33,14 @@ _MAX_SENT = 200_000
 _FIELD_BYTES = 250  # the HTML tags around a field
 # The maximum length of a rule and of a path, in characters. An error contains at most 20 of each.
 _MAX_RULE, _MAX_PATH = 500, 200
+# The API's rules for an empty field, and the texts that pages show instead for these members.
+_EMPTY_RULES = (
+    "is required", "must not be blank", "must have at least 1 character", "must have at least 1 item",
+)  # fmt: skip
+_EMPTY = {
+    "name": "wrong.name", "title": "wrong.title", "url": "empty.url", "events": "empty.events",
+    "email": "empty.email", "dashboardPassword": "empty.password",
+}  # fmt: skip
 # The prefix of member paths in a request.
 _RECORD = re.compile("^(agent|client|erasure|lead|organisation|token|tool|webhook|workspace)[.]")
 
@@ -111,10 +120,12 @@ def form_error(
 def rules(session: Session, error: errors.ApiError | None) -> list[tuple[str, str]]:
     """Return the rules in an error, in the page's language, each with its member's path."""
     issues, t = error.issues if error else [], texts(session)
-    return [
-        (truncate(_RECORD.sub("", issue["path"]), _MAX_PATH), truncate(t.of_rule(issue["message"]), _MAX_RULE))
-        for issue in issues
-    ]
+    return [_rule(_RECORD.sub("", issue["path"]), issue["message"], t) for issue in issues]
+
+
+def _rule(path: str, rule: str, t: Texts) -> tuple[str, str]:
+    text = t(_EMPTY[path]) if rule in _EMPTY_RULES and path in _EMPTY else t.of_rule(rule)
+    return truncate(path, _MAX_PATH), truncate(text, _MAX_RULE)
 
 
 def explain(session: Session, error: errors.ApiError) -> str:

@@ -64,7 +64,7 @@ def test_one_form_creates_an_organisation_with_a_person_and_an_agent(
     [
         ({**WHOLE, "email": "bo@acme.test"}, "email", "Someone in the workspace already has this email."),
         ({**WHOLE, "email": "ann"}, "email", "require a complete email address"),
-        ({"person": "Ann"}, "email", "is required"),
+        ({"person": "Ann"}, "email", "Enter an email."),
         ({**WHOLE, "name": " "}, "name", "Enter a name."),
     ],
 )

@@ -74,13 +74,21 @@ def test_a_preset_selects_events_and_keeps_what_was_typed(operator: Browser, wor
 
 
 @pytest.mark.parametrize(
-    ("changed", "field"),
-    [({"url": "http://hooks.test"}, "url"), ({"url": ""}, "url"), ({"events.lead_captured": ""}, "events")],
+    ("changed", "field", "rule"),
+    [
+        ({"url": "http://hooks.test"}, "url", ""),
+        ({"url": ""}, "url", "Enter a URL."),
+        ({"events.lead_captured": ""}, "events", "Select at least one event."),
+    ],
 )
-def test_an_invalid_webhook_is_shown_again(operator: Browser, changed: dict[str, str], field: str) -> None:
+def test_an_invalid_webhook_is_shown_again(operator: Browser, changed: dict[str, str], field: str, rule: str) -> None:
     sent = {**NEW, "events.client_created": "", **changed}
     refused = operator.submit(operator.open("/settings/new-webhook"), "/new-webhook", sent)
-    assert (refused.status, f'id="wrong-{field}"' in refused.text, 'value="CRM"' in refused.text) == (400, True, True)
+    assert (refused.status, f'id="wrong-{field}">{rule}' in refused.text, 'value="CRM"' in refused.text) == (
+        400,
+        True,
+        True,
+    )
 
 
 def test_a_test_is_queued_once_per_form(operator: Browser, path: str, workspace_api: Api) -> None:
