@@ -69,9 +69,9 @@ def test_an_operator_sorts_agents_by_change_title_and_waiting_conversations(
 
 
 def test_agents_without_conversations_are_lines_below_the_others(operator: Browser, workspace_api: Api) -> None:
-    assert "No conversations in the last" not in operator.open("/agents").text
+    assert "No conversations in this period" not in operator.open("/agents").text
     wait(workspace_api, "support", "ann")
-    used, _, idle = operator.open("/agents").text.partition("<h2>No conversations in the last 7 days</h2>")
+    used, _, idle = operator.open("/agents").text.partition("<h2>No conversations in this period</h2>")
     assert [">Support</a>" in part for part in (used, idle)] == [True, False]
     assert [">Other</a>" in part for part in (used, idle)] == [False, True] and 'class="week"' not in idle
 

@@ -201,10 +201,10 @@ def test_a_conversation_opened_from_a_search_keeps_the_results(signed_in: Browse
     listed = signed_in.open(f"/convos{query}")
     page = signed_in.open(f"/convos/sales/Cor{query}")
     assert names_in(page) == names_in(listed) == ["Dov", "Cor"] and "<mark>from</mark> Cor" in page.text
-    assert f'/convos/sales/Cor{escape(query)}" aria-current="true"' in page.text and "data-inbox" not in page.text
+    assert f'/convos/sales/Cor{escape(query)}#match" aria-current="true"' in page.text and "data-inbox" not in page.text
     assert 'type="search" maxlength="200"' in page.text and 'value="from"></div>' in page.text
     page = signed_in.open(f"/convos/support/Ann{query}")  # not a result
-    assert names_in(page) == ["Ann", "Dov", "Cor"] and f'/Ann{escape(query)}" aria-current="true"' in page.text
+    assert names_in(page) == ["Ann", "Dov", "Cor"] and f'/Ann{escape(query)}#match" aria-current="true"' in page.text
     assert f'class="back" href="{signed_in.home}/convos{escape(query)}"' in page.text
 
 
