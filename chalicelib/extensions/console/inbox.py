@@ -108,18 +108,13 @@ def is_long_wait(record: Document) -> bool:
     return bool(hours_of_long_wait(record))
 
 
-def seconds_of_wait(record: Document) -> int:
-    """Return for how long a conversation has been waiting for a person, or 0 if it does not wait."""
-    since = unix_seconds(record.get("waitingSince") or record.get("lastModified"))
-    return max(clock.seconds() - since, 0) if record.get("state") == WAITING and since is not None else 0
-
-
 def hours_of_long_wait(record: Document) -> int:
     """Return for how many hours a conversation has been waiting for a person, or 0 for at most an hour.
 
     From 24 hours, the result is a multiple of 24.
     """
-    seconds = seconds_of_wait(record)
+    since = unix_seconds(record.get("waitingSince") or record.get("lastModified"))
+    seconds = clock.seconds() - since if record.get("state") == WAITING and since is not None else 0
     hours = seconds // _LONG_WAIT if seconds > _LONG_WAIT else 0
     return hours if hours < _DAY else hours - hours % _DAY
 

@@ -60,7 +60,6 @@ def _waiting(session: Session) -> Document:
         "waiting": first,
         "colleagues": dict(colleagues.list_assignees(session, first)),
         "waiting_count": waiting.counts["waiting"],
-        "longest_wait": max(map(inbox.seconds_of_wait, first), default=0),
         "is_long_wait": inbox.is_long_wait,
         "place": partial(previews.place, session),
     }

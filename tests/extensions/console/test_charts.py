@@ -135,7 +135,7 @@ def test_a_breakdown_without_conversations_says_why_it_counts_visitors(
 def test_an_average_says_what_it_counts(signed_in: Browser) -> None:
     overview, analytics = (signed_in.open(path).text for path in ("/overview", "/analytics"))
     for page in (overview, analytics):
-        tile = re.search(r'title="([^"]*)"[^>]*>Time to first answer<(.*?)</li>', page)
+        tile = re.search(r'title="([^"]*)"[^>]*>Median first answer<(.*?)</li>', page)
         assert tile and tile[1].endswith("Requests that still wait do not count.")
         assert "<small>" not in tile[2]
     assert "<small>average of ended conversations</small>" in analytics
