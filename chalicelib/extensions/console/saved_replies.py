@@ -26,9 +26,7 @@ from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _PATH = "/v3/agents/{agent_id}"
-# The fields have another prefix than the member: a version before these fields would take `savedReplies.0.text` for an
-# empty list. For one release, forms of that version are accepted, so that a deployment loses no typed text.
-_FIELD = re.compile(r"(reply|savedReplies)\.([0-9]{1,3})\.text")
+_FIELD = re.compile(r"reply\.([0-9]{1,3})\.text")
 _ACTION = re.compile(r"(remove|up)\.([0-9]{1,3})")
 _EXAMPLE, _DRAFT, _COPY = "example", "draft", "copy"
 _FROM = "from"  # the query parameter that contains the conversation from which the person came
@@ -90,9 +88,9 @@ def _conversation() -> str:
 
 def _rows(sent: dict[str, str]) -> list[SavedReply]:
     """Return the replies in the form, in the order of their numbers. Convert the browser's CRLF line breaks."""
-    fields = sorted((int(match[2]), match[1]) for match in map(_FIELD.fullmatch, sent) if match)
-    names = [sent.get(f"{prefix}.{number}.name", "").strip() for number, prefix in fields]
-    texts = [sent[f"{prefix}.{number}.text"].replace("\r\n", "\n") for number, prefix in fields]
+    numbers = sorted((match[1] for match in map(_FIELD.fullmatch, sent) if match), key=int)
+    names = [sent.get(f"reply.{number}.name", "").strip() for number in numbers]
+    texts = [sent[f"reply.{number}.text"].replace("\r\n", "\n") for number in numbers]
     return [SavedReply(*pair) for pair in zip(names, texts, strict=True)]
 
 

@@ -180,19 +180,6 @@ def test_forms_of_another_version_change_nothing(signed_in: Browser, workspace_a
         answer = signed_in.submit(form, PAGE, sent)
         assert (answer.status, "Nothing was saved" in answer.text, texts(answer.text)) == (400, True, ["a", ""])
         assert stored(workspace_api) == ["a"]
-    assert 'name="savedReplies' not in form.text
-
-
-def test_a_form_of_the_version_before_keeps_its_texts(signed_in: Browser, workspace_api: Api) -> None:
-    """Its fields begin with `savedReplies.`, and its tag is the agent's."""
-    store(workspace_api, ["a"])
-    typed = {"savedReplies.0.text": "b", "savedReplies.1.name": "Hours", "savedReplies.1.text": "9 to 17"}
-    tag = workspace_api.get("/v3/agents/support").headers["etag"]
-    compared = signed_in.submit(signed_in.open(PAGE), PAGE, {**typed, "tag": tag})
-    assert (compared.status, texts(compared.text)) == (412, ["b", "9 to 17", ""])
-    assert 'value="Hours"' in compared.text and 'name="savedReplies' not in compared.text
-    assert "Saved." in signed_in.submit(compared, PAGE, typed).text
-    assert stored(workspace_api) == ["b", {"name": "Hours", "text": "9 to 17"}]
 
 
 def test_an_order_that_changed_elsewhere_is_not_overwritten(signed_in: Browser, workspace_api: Api) -> None:
