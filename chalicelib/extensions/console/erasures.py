@@ -1,6 +1,7 @@
 """The pages on which operators preview and start erasures, see all erasures, and download signed receipts."""
 
 import json
+import re
 
 from chalice.app import Response
 
@@ -15,6 +16,7 @@ from chalicelib.storage import Document
 _LIST, _PATH = "/v3/erasures", "/v3/erasures/{erasure_id}"
 _PAGE_SIZE = 20
 _FIELDS, _REFERENCE = ("email", "phone", "userID"), "reference"
+_NOT_IN_NAME, _MAX_NAME = re.compile("[^A-Za-z0-9]+"), 60  # of a file
 _REFRESH_SECONDS = 10  # how often the page of a running erasure reloads
 
 
@@ -67,13 +69,17 @@ def read_erasure(session: Session, erasure_id: str) -> Response:
 
 @signed_in("/settings")
 def download_receipt(session: Session, erasure_id: str) -> Response:
-    """Return the signed receipt for a complete erasure as a file. Raise NotFound while the erasure runs."""
+    """Return the signed receipt for a complete erasure as a file. Raise NotFound while the erasure runs.
+
+    The file's name contains the erasure's reference, or its id without one.
+    """
     rights.require_operator(session)
-    receipt = _read(erasure_id).get("receipt")
-    if receipt is None:
+    erasure = _read(erasure_id)
+    if "receipt" not in erasure:
         raise errors.NotFound.of("receipt")
-    text = json.dumps(receipt, indent=1)
-    return pages.download("erasure-receipt.json", "application/json", text)
+    name = _NOT_IN_NAME.sub("-", erasure.get("reference") or erasure_id)[:_MAX_NAME].strip("-")
+    text = json.dumps(erasure["receipt"], indent=1)
+    return pages.download(f"erasure-receipt-{name or erasure_id}.json", "application/json", text)
 
 
 def _read(erasure_id: str) -> Document:

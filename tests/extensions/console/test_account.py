@@ -251,6 +251,7 @@ def test_an_operator_has_no_profile(workspace: NewWorkspace, workspace_api: Api)
     operator.start_session(key=workspace.workspace_key)
     page = operator.open("/account")
     assert "give each operator a key of their own" in page.text
+    assert f"infra.cams key issue --workspace {workspace.workspace_id} --name NAME</code>" in page.text
     assert re.findall(r'<form[^>]* action="([^"]*)"', page.text) == [
         f"{operator.home}/{one}" for one in ("sign-out", "account", "account")
     ]
