@@ -1,4 +1,4 @@
-"""The rules for a tool's request. The console checks them, because the API stores any text as a method or URL."""
+"""The rules for a tool. The console checks them, because the API stores any text as a name, method or URL."""
 
 import re
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ def require(tool: Document, change: Document) -> None:
     """Raise Invalid if a change makes a tool break a rule. A tool that the API stored may break rules already."""
     after = {**tool, **change}
     issues: list[errors.MemberIssue] = [
+        *_issues("name", _rule_of_name(change.get("name"))),
         *_issues("method", _rule_of_method(change.get("method"))),
         *_issues("serverUrl", _rule_of_url(change.get("serverUrl")) or _rule_of_names(tool, after)),
     ]
@@ -27,6 +28,10 @@ def require(tool: Document, change: Document) -> None:
 def _issues(path: str, rule: str | None) -> Iterator[errors.MemberIssue]:
     if rule is not None:
         yield {"path": path, "message": rule}
+
+
+def _rule_of_name(name: str | None) -> str | None:
+    return "must not contain spaces" if name and re.search(r"\s", name) else None
 
 
 def _rule_of_method(method: str | None) -> str | None:

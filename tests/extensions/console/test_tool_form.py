@@ -112,10 +112,11 @@ def test_a_tool_needs_a_name_and_keeps_what_was_typed(operator: Browser) -> None
         ({"serverUrl": "https://shop test"}, "serverUrl", "must not contain spaces"),
         ({"serverUrl": "https://u:p@shop.test"}, "serverUrl", "must not contain a user name or password"),
         ({"serverUrl": "https://shop.test/{order}"}, "serverUrl", "the place Path and the name order"),
+        ({"name": "Look again"}, "name", "must not contain spaces"),
         ({"method": "LOOK"}, "method", "must be one of GET, POST, PUT, PATCH, DELETE"),
     ],
 )
-def test_a_wrong_method_or_url_is_explained_at_its_field(
+def test_a_wrong_name_method_or_url_is_explained_at_its_field(
     changed: dict[str, str], field: str, rule: str, operator: Browser, tool_id: str
 ) -> None:
     before = items()
