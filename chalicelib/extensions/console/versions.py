@@ -198,7 +198,7 @@ def _restore(session: Session, subject: VersionedRecord, number: str) -> Respons
         # Without differences, the version has been restored already: the form was submitted twice.
         if any(one.path not in kept for one in _restored(session, subject, number, subject.read(number))):
             return _page(session, subject, number, status=412)
-    return pages.saved(session.workspace_id, subject.page, "true")
+    return pages.saved(session.workspace_id, subject.page, "restored")
 
 
 def _page(session: Session, subject: VersionedRecord, number: str, status: int = 200) -> Response:

@@ -154,7 +154,7 @@ def test_a_stored_url_that_breaks_a_rule_stays(operator: Browser, tool_id: str, 
 def test_save_and_test_saves_the_tool_and_shows_its_test(operator: Browser, workspace_api: Api, tool_id: str) -> None:
     path = f"/agents/support/tools/{tool_id}/settings"
     page = operator.open(path)
-    assert "The tool has been saved." not in page.text and ">Save and test</button>" in page.text
+    assert "The tool has been saved." not in page.text and ">Save, then test</button>" in page.text
     saved = operator.post(path, {**controls(page), "name": "Find", "action": "test"})
     test = saved.text.partition('<aside class="card" id="test">')[2]
     assert "The tool has been saved." in test and 'name="argument.number"' in test

@@ -55,7 +55,7 @@ def test_a_version_is_compared_and_restored(signed_in: Browser, workspace_api: A
     stale = signed_in.submit(page, f"/versions/{NUMBER}", {})
     assert (stale.status, "<h3>Description</h3>" in stale.text) == (412, True)
     assert read_agent(workspace_api)["title"] == "Help"
-    assert "Saved." in signed_in.submit(stale, f"/versions/{NUMBER}", {}).text
+    assert "The version has been restored." in signed_in.submit(stale, f"/versions/{NUMBER}", {}).text
     assert read_agent(workspace_api)["title"] == "Kept before"
 
 
@@ -302,7 +302,7 @@ def test_a_restoration_is_not_confirmed_if_only_the_order_has_changed(operator: 
     workspace_api.patch(f"/v3/tools/{tool_id}", {"tool": {"name": "Find", "fields": stored[::-1]}})
     refused = operator.submit(page, f"/versions/{first}", {})
     assert (refused.status, "<h3>Parameters</h3>" in refused.text) == (412, True)
-    assert "Saved." in operator.submit(refused, f"/versions/{first}", {}).text
+    assert "The version has been restored." in operator.submit(refused, f"/versions/{first}", {}).text
     assert workspace_api.get(f"/v3/tools/{tool_id}").data["fields"] == stored
 
 
@@ -367,7 +367,7 @@ def test_a_restored_version_changes_no_limits_without_an_administrator(
     assert snapshot() == before
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     sessions.clear_cache()
-    assert "Saved." in browser.submit(browser.open(path), path, {}).text
+    assert "The version has been restored." in browser.submit(browser.open(path), path, {}).text
     assert "limits" not in workspace_api.get("/v3/agents/support").data
 
 
@@ -391,7 +391,7 @@ def test_a_version_of_a_tool_is_compared_and_restored(operator: Browser, workspa
     assert "This creates a new version." in page.text and "Changed in this version" not in page.text
     assert "Created with" in page.text and "<ins>+ Before</ins>" in page.text and ">Support</a>" in page.text
     assert "<h3>Name</h3>" in page.text and CANARY not in page.text and "<b>" not in page.text
-    assert "Saved." in operator.submit(page, f"/versions/{numbers[-1]}", {}).text
+    assert "The version has been restored." in operator.submit(page, f"/versions/{numbers[-1]}", {}).text
     assert workspace_api.get(f"/v3/tools/{tool_id}").data["name"] == "Before"
     assert workspace_api.get(f"/v3/tools/{tool_id}").data["serverUrlSecret"] == CANARY
     assert operator.open(path.replace("support", "other")).status == 404
