@@ -5,7 +5,7 @@ from typing import Any
 
 from chalice.app import Response
 
-from chalicelib import clock
+from chalicelib import ids
 from chalicelib.extensions.console import calls, guard, pages, rights
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.guard import signed_in
@@ -56,19 +56,18 @@ def add_sample_data(session: Session) -> Response:
     form_id = guard.form().get("form_id")
     body = {"agent": {"title": TITLE, "description": _DESCRIPTION}}
     agent_id = calls.send_once(form_id, "/v3/agents", body)["data"]["ID"]
-    for number, conversation in enumerate(_CONVERSATIONS, 1):
-        _add_conversation(agent_id, f"{PREFIX}{number}", *conversation)
+    # The agent's id contains the time of its creation, so that a form that is sent twice repeats the same messages.
+    created = ids.timestamp_of(agent_id) // 1000
+    for number, (name, state, age, texts) in enumerate(_CONVERSATIONS, 1):
+        _add_conversation(agent_id, f"{PREFIX}{number}", name, state, _turns(texts, created - age * _MINUTE))
     lead = {"name": _LEAD, "email": _email(_LEAD), "channel": _ORIGIN, "agentId": agent_id}
     calls.send_once(form_id, "/v3/leads", {"lead": lead})
     return pages.redirect(f"/{session.workspace_id}/convos")
 
 
-def _add_conversation(agent_id: str, convo_id: str, name: str, state: str, age: int, texts: tuple[str, ...]) -> None:
-    """Create a conversation that began `age` minutes ago."""
-    start = clock.seconds() - age * _MINUTE
+def _add_conversation(agent_id: str, convo_id: str, name: str, state: str, turns: list[Any]) -> None:
     metadata = {"userName": name, "userEmail": _email(name), "state": state, "origin": _ORIGIN}
-    conversation = {"turns": _turns(texts, start), "metadata": metadata}
-    commit_now(partial(_save, agent_id, convo_id, conversation))
+    commit_now(partial(_save, agent_id, convo_id, {"turns": turns, "metadata": metadata}))
 
 
 def _email(name: str) -> str:

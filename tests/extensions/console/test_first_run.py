@@ -12,6 +12,7 @@ from chalicelib.extensions.console.notifications import inbox
 from chalicelib.webhooks import queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
+from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.followers import follow
@@ -144,10 +145,15 @@ def test_an_empty_page_offers_operators_the_next_action(path: str, operator: Bro
     assert f'{home}/try"' not in client.open(path).text
 
 
-def test_sample_data_is_added_once_per_form_and_removed_with_its_agent(operator: Browser, api: Api) -> None:
-    page = operator.open("/overview")
+def test_sample_data_is_added_once_per_form_and_removed_with_its_agent(
+    operator: Browser, api: Api, pass_time: PassTime
+) -> None:
+    page, listings = operator.open("/overview"), []
     for _ in range(2):
         inbox = operator.submit(page, "/sample-data", {})
+        listings.append(api.get(f"/v3/agents/{api.get('/v3/agents').data[0]['ID']}/convos").data)
+        pass_time(5)
+    assert listings[0] == listings[1]
     assert "Noor Jansen" in inbox.text and "Sam Okafor" in inbox.text
     (agent,) = api.get("/v3/agents").data
     listed = api.get(f"/v3/agents/{agent['ID']}/convos").data
