@@ -5,7 +5,7 @@ conversation once, because a page continues after the creation time of the last 
 """
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ MAX_EXAMINED, MAX_SEARCHED = 500, 200
 # The maximum number of examined conversations whose metadata is too long for the index. Each costs one request.
 _MAX_LONG = 20
 _MAX_MATCHES = 100  # per agent; further matches are on the next page
+_MIN_SECONDS_LEFT = 14  # if less time remains for the request, a page of several reads ends early
 # The maximum number of agents whose conversations are counted, and of conversations in a count.
 _MAX_COUNTED_AGENTS, _MAX_COUNTED = 10, 100
 _NEWEST = "7" + "z" * 25  # the highest creation time, after which a list begins with its newest conversation
@@ -58,8 +59,35 @@ class _ExaminedConversation(NamedTuple):
     is_listed: bool
 
 
+def read_steps(
+    read_step: Callable[[str | None, int], ConversationPage],
+    cursor: str | None,
+    max_steps: int,
+    selected: tuple[str, str] | None = None,
+) -> ConversationPage:
+    """Return the results of up to `max_steps` reads after the cursor as one page, which ends when it is full.
+
+    The list beside an open conversation (`selected`, the ids of its agent and its own) ends with the step that found
+    it, so that opening a result costs no more than the search that found it. `read_step` is `read` for a cursor and a
+    number of rows.
+    """
+    results: list[Document] = []
+    for _ in range(max_steps):
+        page = read_step(cursor, MAX_ROWS - len(results))
+        results, cursor = results + page.conversations, page.following
+        has_ended = page.searched_until is None or storage.seconds_left() < _MIN_SECONDS_LEFT
+        if has_ended or len(results) == MAX_ROWS or selected in {(one["agentId"], one["ID"]) for one in results}:
+            break
+    return ConversationPage(results, cursor)
+
+
 def read(
-    workspace_id: str, agent_ids: Sequence[str], conditions: Filters, text: str, cursor: str | None
+    workspace_id: str,
+    agent_ids: Sequence[str],
+    conditions: Filters,
+    text: str,
+    cursor: str | None,
+    max_rows: int,
 ) -> ConversationPage:
     """Return a page of the agents' conversations after the cursor that satisfy the conditions.
 
@@ -78,12 +106,13 @@ def read(
     if not cursor and (with_id := _with_id(workspace_id, agent_ids, conditions, text)):
         return ConversationPage(with_id, start or _NEWEST)
     rows = _newest_first(workspace_id, agent_ids, start)
-    entries, following = _examine(rows, conditions, text, MAX_SEARCHED if has_messages else MAX_EXAMINED)
+    max_examined = MAX_SEARCHED if has_messages else MAX_EXAMINED
+    entries, following = _examine(rows, conditions, text, max_examined, max_rows)
     if has_messages and entries:
         entries, following = _search_messages(entries, following, conditions, start)
     listed = [entry for entry in entries if entry.is_listed]
-    if len(listed) > MAX_ROWS:
-        listed, following = listed[:MAX_ROWS], listed[MAX_ROWS - 1].row.created
+    if len(listed) > max_rows:
+        listed, following = listed[:max_rows], listed[max_rows - 1].row.created
     return ConversationPage([entry.record for entry in listed], following)
 
 
@@ -122,7 +151,7 @@ def _entries(agent: str, before: str | None, portion: int) -> Iterator[Conversat
 
 
 def _examine(
-    rows: Iterator[ConversationRow], conditions: Filters, text: str, max_examined: int
+    rows: Iterator[ConversationRow], conditions: Filters, text: str, max_examined: int, max_rows: int
 ) -> tuple[list[_ExaminedConversation], str | None]:
     """Return the entries of a page, and the position after which the list continues, or None at its end.
 
@@ -133,7 +162,7 @@ def _examine(
     for number, row in enumerate(rows):
         if conditions.since is not None and ids.timestamp_of(row.created) < conditions.since * 1000:
             break
-        if listed == MAX_ROWS or number == max_examined or long == _MAX_LONG:
+        if listed == max_rows or number == max_examined or long == _MAX_LONG:
             return entries, position
         position, long = row.created, long + (row.summary is None)
         for existing in listing.with_metadata([row]):

@@ -33,6 +33,7 @@ STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 # The template variables for the result of a form: the action, the number of changed conversations, and the failures.
 _NO_RESULT: dict[str, Any] = {"done": None, "changed": 0, "problem": None, "failures": {}, "chosen": set()}
 _MAX_TAGS = 50  # the maximum number of tags that the filter suggests
+MAX_STEPS = 5  # the maximum number of reads for a page of a search
 MAX_PAGES = 10  # the maximum number of pages in a file
 _MAX_NEWER = 20  # the maximum number of earlier pages to which a page can lead back
 _MISSING = "missing"  # the query parameter that contains a requested tab that the person does not have
@@ -171,9 +172,12 @@ def address_of(query: dict[str, Any], **others: Any) -> str:
     return query_string({**query, "inbox": None, "tab": None if is_default else query["tab"], **others})
 
 
-def read(session: Session) -> ConversationList:
-    """Return the list that the request's query describes. Raise Invalid."""
-    return _read(session, read_query(session), conversation_filters.from_request(session))
+def read(session: Session, selected: tuple[str, str] | None = None) -> ConversationList:
+    """Return the list that the request's query describes, which may be beside the conversation with these ids.
+
+    Raise Invalid.
+    """
+    return _read(session, read_query(session), conversation_filters.from_request(session), selected)
 
 
 def with_all_counted(session: Session, listed: ConversationList) -> tuple[ConversationList, VisibleAgents]:
@@ -189,7 +193,9 @@ def with_all_counted(session: Session, listed: ConversationList) -> tuple[Conver
     return listed._replace(counts={**listed.counts, "all": number}), named
 
 
-def _read(session: Session, query: dict[str, Any], conditions: Filters) -> ConversationList:
+def _read(
+    session: Session, query: dict[str, Any], conditions: Filters, selected: tuple[str, str] | None
+) -> ConversationList:
     tab = query["tab"]
     waiting = inbox.read(session, conditions, query["agent"] or None)
     if tab != "all":
@@ -197,7 +203,8 @@ def _read(session: Session, query: dict[str, Any], conditions: Filters) -> Conve
         queue = waiting.conversations[tab] if tab == "waiting" else waiting.all_waiting
         return ConversationList(query, tab, waiting.counts, page, None, queue)
     agents = overview.visible_agents(session)
-    page = _page_of_all(session, agents, query, conditions, query["cursor"] or None)
+    read_step, max_steps = _reader(session, agents, query, conditions), MAX_STEPS if query["q"] else 1
+    page = all_conversations.read_steps(read_step, query["cursor"] or None, max_steps, selected)
     return ConversationList(query, tab, waiting.counts, page, agents, waiting.all_waiting)
 
 
@@ -214,20 +221,17 @@ def read_first(session: Session) -> list[Document]:
     for _ in range(1, MAX_PAGES):
         if not (page.following and listed.agents):
             break
-        page = _page_of_all(
-            session, listed.agents, listed.query, conversation_filters.from_request(session), page.following
-        )
+        read_step = _reader(session, listed.agents, listed.query, conversation_filters.from_request(session))
+        page = all_conversations.read_steps(read_step, page.following, 1)
         conversations = conversations + page.conversations
     return conversations
 
 
-def _page_of_all(
-    session: Session, agents: VisibleAgents, query: Document, conditions: Filters, cursor: str | None
-) -> ConversationPage:
-    """Return the page of the tab All after the cursor."""
+def _reader(session: Session, agents: VisibleAgents, query: Document, conditions: Filters) -> partial[ConversationPage]:
+    """Return the function that reads the page of the tab All after a cursor."""
     agent_ids = [query["agent"]] if query["agent"] in agents.titles else [*agents.titles]
     text = (query["q"] or "").strip()
-    return all_conversations.read(session.workspace_id, agent_ids, conditions, text, cursor)
+    return partial(all_conversations.read, session.workspace_id, agent_ids, conditions, text)
 
 
 def row_values(session: Session, listed: ConversationList, selected: Document | None = None) -> Document:

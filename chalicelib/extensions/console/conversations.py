@@ -79,7 +79,7 @@ def _page(
 ) -> Response:
     """Return the page, with a form's error and its submitted values."""
     values = _with_changing(session, read_transcript(session, agent_id, convo_id))
-    listed = conversation_list.read(session)
+    listed = conversation_list.read(session, (agent_id, convo_id))
     result = "" if error else _result_of(submitted) or current_request.query_value("done") or ""
     done, _, changed = result.partition(":")
     return guard.page(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from chalicelib.conversations.filters import Filters
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import all_conversations, lead_ranges, overview, same_person
+from chalicelib.extensions.console import all_conversations, inbox, lead_ranges, overview, same_person
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.leads import listing
 from chalicelib.storage import Document
@@ -41,7 +41,7 @@ def read(session: Session, person: dict[str, str]) -> Preview:
     """
     agents = overview.visible_agents(session)
     conditions = _PersonFilters(None, None, person, None, None, 0, "")
-    page = all_conversations.read(session.workspace_id, [*agents.titles], conditions, "", None)
+    page = all_conversations.read(session.workspace_id, [*agents.titles], conditions, "", None, inbox.MAX_ROWS)
     rows = [row for _, row in islice(listing.rows(session.workspace_id, lead_ranges.EVERY_LEAD, _PORTION), _MAX_LEADS)]
     leads = [{"id": row.lead_id, **lead} for row in rows if same_person.has_lead(person, lead := row.open())]
     has_more = page.following is not None or agents.has_more

@@ -1,4 +1,4 @@
-"""The tab All in the console: its pages over several agents, its filters, and its search."""
+"""The tab All in the console: its pages over several agents, and its filters."""
 
 import html
 import re
@@ -10,7 +10,6 @@ import pytest
 
 from chalicelib import clock
 from chalicelib.extensions.console import all_conversations, trial_marks
-from tests import extensions
 from tests.api import Api
 from tests.capacity import metered
 from tests.conftest import PassTime
@@ -180,46 +179,6 @@ def test_long_metadata_ends_a_page_early(
         assert workspace_api.patch(path, change).status == 200
     monkeypatch.setattr(all_conversations, "_MAX_LONG", 4)
     assert pages(signed_in, "/convos?tab=all") == [names[:4], names[4:]]
-
-
-def test_a_search_finds_names_ids_and_messages_of_all_agents(
-    signed_in: Browser, workspace_api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    extensions.require("transcripts")
-    from chalicelib.extensions.transcripts import search
-
-    for place, name in enumerate(("Ann", "Bea", "Cor", "Dov")):
-        pass_time(60)
-        converse(workspace_api, AGENTS[place % 3], name, "ended_chat")
-        answer = {"messages": [{"from": "bot", "item": {"text": f"See you soon, {name[0]}."}}]}
-        path = f"/agents/{AGENTS[place % 3]}/interact/{name}/messages"
-        assert workspace_api.post(path, answer).status == 200
-    page = signed_in.open("/convos?q=hello from b")  # the newest message is another
-    assert names_in(page) == ["Bea"] and 'class="preview"><mark>Hello from B</mark>ea' in page.text
-    assert "All conversations were searched." in page.text and "all messages" in page.text
-    assert "data-inbox" not in page.text
-    assert pages(signed_in, "/convos?tab=all&q=hello&state=human-chatting") == [[]]
-    assert pages(signed_in, "/convos?q=hello") == pages(signed_in, "/convos?q=soon") == [["Dov", "Cor", "Bea", "Ann"]]
-    monkeypatch.setattr(search, "MAX_EXAMINED", 1)  # the search of the agent with two conversations ends early
-    assert pages(signed_in, "/convos?q=hello from") == [["Dov"], ["Cor", "Bea", "Ann"]]
-    assert "found since <time" in signed_in.open("/convos?q=hello from").text
-    monkeypatch.setattr(all_conversations, "MAX_SEARCHED", 3)
-    assert names_on_all(signed_in, "/convos?q=hello from") == ["Dov", "Cor", "Bea", "Ann"]
-
-
-def test_a_result_shows_the_part_of_the_message_that_matches(signed_in: Browser, workspace_api: Api) -> None:
-    extensions.require("transcripts")
-    converse(workspace_api, AGENTS[0], "Ann-Lift", "ended_chat")
-    text = "The rooms are above the bar. " * 30 + "Is there a <LIFT>?"
-    for item in ({"text": text}, {"text": "Yes."}):
-        message = {"messages": [{"from": "human", "item": item}]}
-        workspace_api.post(f"/v3/agents/{AGENTS[0]}/convos/Ann-Lift/messages", message)
-    page = signed_in.open("/convos?tab=all&q=%3Clift")
-    assert 'class="preview">… bar. Is there a <mark>&lt;LIFT</mark>&gt;?</span>' in page.text
-    assert "1 found." in page.text
-    page = signed_in.open("/convos?tab=all&q=lift")
-    assert "<strong>Ann-<mark>Lift</mark></strong>" in page.text
-    assert "<strong>Ann-<mark>Lift</mark></strong>" in signed_in.open(f"/convos/{AGENTS[0]}/Ann-Lift?q=lift").text
 
 
 def test_a_conversation_with_the_id_is_first_and_listed_once(
