@@ -6,7 +6,7 @@ from chalice.app import Response
 
 from chalicelib import errors, extensions, ids
 from chalicelib.agents import listing, store
-from chalicelib.extensions.console import agent_form, calls, guard, pages, rights, template_filters, tool_trials
+from chalicelib.extensions.console import agent_form, calls, guard, pages, rights, template_filters, tool_arguments
 from chalicelib.extensions.console.calls import commit_now, query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -214,7 +214,7 @@ def _tools(agent: Document) -> Document:
     entries: list[Document] = []
     for tool in tools:
         texts = {name: template_filters.truncate(str(tool.get(name) or ""), _MAX_TOOL_TEXT) for name in _TOOL_TEXTS}
-        form = tool_trials.form_members(tool)
+        form = tool_arguments.form_members(tool)
         entries.append({**texts, **form, "id": tool["id"], "disabled": tool.get("disabled")})
         left -= _TOOL_BYTES + sum(template_filters.size(str(value)) for value in entries[-1].values())
         if left < 0:

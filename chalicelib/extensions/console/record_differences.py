@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from itertools import count
 from types import MappingProxyType
 
-from chalicelib.extensions.console import agent_form, differences, tool_form, tool_trials
+from chalicelib.extensions.console import agent_form, differences, tool_arguments, tool_form
 from chalicelib.extensions.console.differences import Difference, Differences
 from chalicelib.extensions.console.rendering import Texts
 from chalicelib.storage import Document
@@ -75,7 +75,7 @@ def _lines(parameter: Document, t: Texts) -> list[str]:
     """Return a line for each member of the form that has a value, and the other members as JSON."""
     kind = parameter.get("type") or "any"
     values = {
-        "type": t.named("parameter_type", tool_trials.TYPE_NAMES.get(kind, kind)),
+        "type": t.named("parameter_type", tool_arguments.TYPE_NAMES.get(kind, kind)),
         "in": t.named("place", parameter.get("in") or "default"),
         "required": t("yes" if parameter.get("required") else "no"),
         "description": parameter.get("description"),

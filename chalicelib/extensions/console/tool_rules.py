@@ -1,7 +1,7 @@
 """The rules for a tool. The console checks them, because the API stores any text as a name, method or URL."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from chalicelib import errors
 from chalicelib.http.lazy_module import LazyModule
@@ -11,6 +11,7 @@ _sender = LazyModule("chalicelib.sending.sender")
 METHODS, PLACES = ("GET", "POST", "PUT", "PATCH", "DELETE"), ("", "path", "query", "header", "body")
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 _MAX_NAME = 100  # characters of a name in a rule
+_MAX_MISSING = 10  # the parameters that the form adds at once
 
 
 def require(tool: Document, change: Document) -> None:
@@ -53,6 +54,12 @@ def _rule_of_names(before: Document, after: Document) -> str | None:
         return None
     unknown = next((name for name in names if name not in known), None)
     return unknown and f"needs a parameter with the place Path and the name {unknown[:_MAX_NAME]}"
+
+
+def missing_names(url: str, parameters: Iterable[Document]) -> list[str]:
+    """Return the names in braces in a URL that have no parameter in the path, each once, up to a maximum."""
+    names, known = _names({"serverUrl": url, "fields": parameters})
+    return [name for name in dict.fromkeys(names) if name not in known and len(name) <= _MAX_NAME][:_MAX_MISSING]
 
 
 def _names(tool: Document) -> tuple[list[str], set[str]]:

@@ -17,7 +17,7 @@ from chalicelib.extensions.console import (
     record_differences,
     rights,
     stored_replies,
-    tool_form,
+    tool_page,
     version_excerpts,
 )
 from chalicelib.extensions.console.calls import commit_now, query_string
@@ -150,7 +150,7 @@ def _agent(agent_id: str) -> VersionedRecord:
 def _tool(session: Session, agent_id: str, tool_id: str) -> VersionedRecord:
     """Return an agent's tool. Raise Forbidden for people who are not operators, and NotFound for other tools."""
     rights.require_operator(session)
-    tool, tag = tool_form.read(agent_id, tool_id)
+    tool, tag = tool_page.read(agent_id, tool_id)
     agent, _ = calls.read(_AGENT, agent_id=agent_id)  # for the breadcrumbs
     page, name = f"/agents/{quote(agent_id)}", display_name(tool, "name") or tool_id
     base = f"{page}/tools/{quote(tool_id)}"

@@ -77,8 +77,9 @@ return [one.outerHTML.slice(0, 120), shown && style.outlineStyle === 'solid' && 
 """
 # Elements and attributes that only unescaped text can create.
 _FIND_UNESCAPED = """
-// The pages focus wrong fields and, before the sign-in, the first field.
-const focused = '[autofocus]:not([aria-invalid], .signed-out :is(#workspace, #email, #key)[tabindex])';
+// The pages focus wrong fields, the result of a tool's test and, before the sign-in, the first field.
+const result = '.result[tabindex="-1"], #wrong-arguments[tabindex="-1"], [aria-describedby="wrong-arguments"]';
+const focused = `[autofocus]:not([aria-invalid], ${result}, .signed-out :is(#workspace, #email, #key)[tabindex])`;
 const pictures = 'img:not([src*="/photos/"])';  // the pages show people's photos
 const unsafe = `iframe, ${pictures}, style, base, object, embed, main script, b, ${focused}`;
 const made = [...document.querySelectorAll(unsafe)];
