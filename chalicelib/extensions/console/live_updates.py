@@ -8,7 +8,16 @@ from chalice.app import Response
 from chalicelib import errors, ids, storage
 from chalicelib.conversations import listing, message_list_routes, store, transcript
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import bubbles, calls, conversation_actions, conversations, event_lines, guard, pages
+from chalicelib.extensions.console import (
+    bubbles,
+    calls,
+    conversation_actions,
+    conversations,
+    event_lines,
+    guard,
+    pages,
+    trial_bots,
+)
 from chalicelib.extensions.console.bubbles import Bubble
 from chalicelib.extensions.console.colleagues import Colleagues, list_colleagues
 from chalicelib.extensions.console.guard import signed_in
@@ -24,12 +33,15 @@ _MAX_DIGITS = 15  # of a time in Unix milliseconds
 def read_news(session: Session, agent_id: str, convo_id: str) -> Response:
     """Return what is new after the position `after`, or 204 if the conversation still has `version`.
 
-    If nothing is new, this costs one request. Without a valid position, the whole transcript is new.
+    If nothing is new, this costs one request, and in a trial those of `trial_bots.has_news`. Without a valid position,
+    the whole transcript is new.
     """
     after, version = _position()
     if after and version:
         entry = listing.find_unchanged(session.workspace_id, agent_id, convo_id, version)
-        if entry and not store.has_expired(store.read_metadata(entry)):
+        metadata = store.read_metadata(entry) if entry else {}
+        is_current = entry is not None and not store.has_expired(metadata)
+        if is_current and not trial_bots.has_news(session, metadata, _since()[1]):
             return Response("", {}, status_code=204)
     return _news(session, agent_id, convo_id, after)
 
@@ -60,6 +72,7 @@ def _news(session: Session, agent_id: str, convo_id: str, after: str) -> Respons
     if values is None:
         values = conversations.read_transcript(session, agent_id, convo_id)
     values["may_change"] = partial(conversation_actions.may_change, session)
+    values |= trial_bots.template_values(session, convo_id)
     return pages.page("news.html", guard.language_of(session), session=session, mid=ids.new_id(), **values)
 
 
@@ -86,10 +99,9 @@ def _new_events(session: Session, row: ConversationRow, messages: list[Bubble]) 
 
     A new transfer costs one more request, for people's names. Without a valid time, there are no events.
     """
-    value = current_request.query_value("since") or ""
-    if not (value.isascii() and value.isdecimal() and len(value) <= _MAX_DIGITS):
+    (since, _), notes = _since(), store.read_metadata(row).get("notes") or ""
+    if since is None:
         return {"events": {}, "since": ""}
-    since, notes = int(value), store.read_metadata(row).get("notes") or ""
     has_transfer = any(transfer.at > since for transfer in event_lines.transfers_of(row))
     colleagues = list_colleagues(session) if has_transfer else Colleagues([], has_more=False)
     names = dict(colleagues.people)
@@ -97,3 +109,12 @@ def _new_events(session: Session, row: ConversationRow, messages: list[Bubble]) 
     events = event_lines.of_conversation(row, notes, guard.texts(session), names)
     new, newest = event_lines.after(events, since), max(since, *(event.at for event in events), 0)
     return {"events": event_lines.by_position(new, messages, is_first=True, is_last=True), "since": newest, **end}
+
+
+def _since() -> tuple[int | None, str]:
+    """Return the time in the query from which the page has shown all events, or None, and the mark of a trial's bots.
+
+    The script of the page sends both as one value, with a dot between them.
+    """
+    value, _, mark = (current_request.query_value("since") or "").partition(".")
+    return int(value) if value.isascii() and value.isdecimal() and len(value) <= _MAX_DIGITS else None, mark

@@ -5,7 +5,7 @@ import re
 from chalice.app import Response
 
 from chalicelib import errors, ids
-from chalicelib.extensions.console import agent_facts, bots, calls, conversations, guard, inbox, pages, rights
+from chalicelib.extensions.console import agent_facts, calls, conversations, guard, inbox, pages, rights, trial_bots
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -79,7 +79,7 @@ def _page(
     session: Session, agent_id: str, convo_id: str, text: str = "", error: errors.ApiError | None = None
 ) -> Response:
     agent, tag = calls.read("/v3/agents/{agent_id}", agent_id=agent_id)
-    transcript, hooks = _transcript(session, agent_id, convo_id), bots.webhooks()
+    transcript, bots = _transcript(session, agent_id, convo_id), trial_bots.read()
     if not _CONVERSATION.fullmatch(convo_id):
         convo_id = f"{PREFIX}{ids.new_id()}"
     values = {**(transcript or {}), "is_new": transcript is None, "record": agent, "convo_id": convo_id, "text": text}
@@ -89,8 +89,8 @@ def _page(
         "/agents",
         error,
         mid=ids.new_id(),
-        hooks=hooks,
-        facts=agent_facts.read(session, [agent_id], hooks),
+        bots=bots,
+        facts=agent_facts.read(session, [agent_id], bots.hooks)._replace(failing_bot=bots.failing_bot),
         saved_at=ids.timestamp_of(tag.strip('"').partition(".")[0]) // 1000,
         **values,
     )

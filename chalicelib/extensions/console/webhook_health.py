@@ -38,12 +38,18 @@ def parse(text: str) -> frozenset[str] | None:
 
 def read(webhooks: Sequence[Document]) -> frozenset[str]:
     """Return the ids of the webhooks that fail, of the first ten."""
-    path, query = "/v3/webhooks/{webhook_id}/deliveries", {"limit": _NEWEST}
-    return frozenset(
-        one["id"]
-        for one in webhooks[:_MAX_CHECKED]
-        if one.get("url") and failure(one, calls.get(path, query, webhook_id=one["id"])["data"])
-    )
+    checked = [one for one in webhooks[:_MAX_CHECKED] if one.get("url")]
+    return frozenset(one["id"] for one in checked if failure(one, _read_deliveries(one["id"])))
+
+
+def read_newest_outcome(webhook_id: str) -> Document | None:
+    """Return the webhook's newest delivery with an outcome, which may be a test, or None."""
+    return _newest_outcome(_read_deliveries(webhook_id))
+
+
+def _read_deliveries(webhook_id: str) -> list[Document]:
+    path = "/v3/webhooks/{webhook_id}/deliveries"
+    return list(calls.get(path, {"limit": _NEWEST}, webhook_id=webhook_id)["data"])
 
 
 def failure(webhook: Document, deliveries: Sequence[Document]) -> Document | None:

@@ -1,6 +1,8 @@
 """The overview of an almost empty workspace, with the first steps, and the trial of an agent."""
 
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from selenium.webdriver import Chrome
 
@@ -9,6 +11,12 @@ from tests.extensions.console.in_browser.test_pages import check_page
 from tests.reliability.runs import Run
 from tests.selection import whole
 
+# Whether the time in a trial's header has its title's colour, and whether the link to the newest message is visible.
+_LOOKS = """
+const style = (selector) => getComputedStyle(document.querySelector(selector));
+const colours = [".widget .waited time", ".widget .head h2"].map((selector) => style(selector).color);
+return [colours[0] === colours[1], style(".jump").visibility];
+"""
 # The browser asks whether to leave the page if this returns true. The driver accepts the question itself.
 _LEAVE = """
 const event = document.createEvent("BeforeUnloadEvent");
@@ -46,6 +54,32 @@ def test_an_answer_appears_in_a_trial_without_a_reload(browsers: tuple[Chrome, C
     assert person.read(".notice") == ""  # the script reports an update that it could not show as a lost connection
     check_page(f"/agents/support/try?convo={convo_id}", person)
     assert person.log() == []
+
+
+def test_a_failed_delivery_appears_in_a_trial_without_a_reload(browsers: tuple[Chrome, Chrome], run: Run) -> None:
+    person = Person(browsers[0], run)
+    person.sign_in_as_operator()
+    person.find(".who")
+    hook = {"url": "https://bot.invalid/cams", "events": ["message_received"]}
+    hook_id = ask(run, "POST", "/v3/webhooks", {"webhook": hook})["data"]["id"]
+    try:
+        person.open("/agents/support/try")
+        person.fill("text", "Are you open?")
+        person.find("#person").click()
+        person.press("Send as the visitor")
+        for part in (".failures", "[data-part=bot]"):
+            person.wait_until(partial(_shows_failure, person, part))
+        assert person.driver.execute_script("return document.activeElement.id") == "text"
+        assert person.driver.execute_script(_LOOKS) == [True, "hidden"]
+        address = urlsplit(person.driver.current_url)
+        check_page(f"/agents/support/try?{address.query}", person)
+    finally:
+        ask(run, "DELETE", f"/v3/webhooks/{hook_id}")
+    assert person.log() == []
+
+
+def _shows_failure(person: Person, part: str) -> bool:
+    return "The bot's webhook fails" in person.read(part)
 
 
 @whole
