@@ -52,6 +52,8 @@ class Api:
         response = app(self.event(method, path, body, headers), LambdaContext("api", 256))
         text = response["body"]
         received = {name.lower(): value for name, value in response["headers"].items()}
+        # Several values of a header are on lines of their own.
+        received |= {name.lower(): "\n".join(values) for name, values in response.get("multiValueHeaders", {}).items()}
         parsed = json.loads(text) if received.get("content-type") == "application/json" else None
         return Answer(response["statusCode"], parsed, received, text)
 

@@ -51,12 +51,10 @@ def read_account(session: Session) -> Response:
 
 @signed_in(sessions.ACCOUNT)
 def save_account(session: Session) -> Response:
-    """Save the person's own name, photo, language, time zone and notification settings, and nothing else.
+    """Save the person's own name, photo, language, time zone, theme and notification settings, and nothing else.
 
     The theme and an operator's preferences are kept in cookies.
     """
-    if (chosen := guard.form().get("theme")) is not None:
-        return _saved(session, pages.cookie(theme.COOKIE, session.workspace_id, theme.valid(chosen), theme.SECONDS))
     if session.client_id is None:
         return _hide_steps(session) if guard.form().get("action") == _HIDE_STEPS else _save_preferences(session)
     client_id, sent = session.client_id, guard.form()
@@ -68,9 +66,9 @@ def save_account(session: Session) -> Response:
         # Require that the client exists. Otherwise, the operation would recreate a deleted client.
         commit_now(lambda: calls.send("POST", _CLIENT, change, "*", client_id=client_id))
     except (errors.Invalid, errors.TooLarge) as error:
-        return _page(session, error, {**values, PHOTO: photos.submitted(sent)})
+        return _page(session, error, {**values, PHOTO: photos.submitted(sent), "theme": _theme(sent)})
     sessions.clear_cache()
-    return pages.saved(session.workspace_id, sessions.ACCOUNT, "true")
+    return _saved(session)
 
 
 @signed_in(sessions.ACCOUNT)
@@ -139,7 +137,8 @@ def _save_preferences(session: Session) -> Response:
         if values["timezone"]:
             clock.time_zone(values["timezone"])
     except ValueError:
-        return _page(session, errors.Invalid.member("timezone", guard.texts(session)("wrong.tz")), values)
+        error = errors.Invalid.member("timezone", guard.texts(session)("wrong.tz"))
+        return _page(session, error, {**values, "theme": _theme(sent)})
     if values["preferredLanguage"] not in pages.LANGUAGES:
         values["preferredLanguage"] = ""
     cookie = operator_selection.preferences_cookie(session, {**values, **_first_steps(sent.get("firstSteps"))})
@@ -152,8 +151,13 @@ def _submitted_values(client: Document, sent: dict[str, str]) -> dict[str, Any]:
     return {**values, "timezone": periods.zone_named(values["timezone"])} if "timezone" in values else values
 
 
-def _saved(session: Session, cookie: str) -> Response:
-    return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true", cookie)
+def _saved(session: Session, *cookies: str) -> Response:
+    chosen = pages.cookie(theme.COOKIE, session.workspace_id, _theme(guard.form()), theme.SECONDS)
+    return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true", [*cookies, chosen])
+
+
+def _theme(sent: dict[str, str]) -> str:
+    return theme.valid(sent.get("theme", ""))
 
 
 def _hide_steps(session: Session) -> Response:
@@ -232,6 +236,7 @@ def _page(session: Session, error: errors.ApiError | None = None, values: dict[s
         error,
         values={
             PHOTO: "",
+            "theme": theme.from_request(),
             _EMAIL: client.get(_EMAIL) or "",
             **fields.values(displayed.fields, client),
             **(values or {}),

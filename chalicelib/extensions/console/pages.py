@@ -58,7 +58,7 @@ def private_file(media: str, text: str) -> Response:
     return Response(text, headers={**headers, **_HEADERS})
 
 
-def redirect(location: str, cookie: str | None = None) -> Response:
+def redirect(location: str, cookie: str | list[str] | None = None) -> Response:
     """Redirect the browser to a page under the console root, in response to a form."""
     headers = {"Location": f"{root()}{location}", "Content-Type": _HTML, **_HEADERS}
     return Response("", headers={**headers, **({"Set-Cookie": cookie} if cookie else {})}, status_code=303)

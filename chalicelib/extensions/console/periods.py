@@ -52,8 +52,13 @@ class InvalidPeriod(errors.Invalid):
 
 
 def zone_named(text: str) -> str:
-    """Return the suggested time zone with this city, such as Europe/Amsterdam for Amsterdam, or the text itself."""
-    return _ZONE_OF_CITY.get(text.strip().replace(" ", "_").casefold(), text)
+    """Return the suggested time zone with this city, such as Europe/Amsterdam for Amsterdam, or the text itself.
+
+    The text may be the beginning of one city's name, of at least three letters.
+    """
+    city = text.strip().replace(" ", "_").casefold()
+    cities = [city] if city in _ZONE_OF_CITY else [one for one in _ZONE_OF_CITY if one.startswith(city)]
+    return _ZONE_OF_CITY[cities[0]] if len(cities) == 1 and len(city) > 2 else text
 
 
 def from_request(zone_name: str, groupings: Sequence[str]) -> Any:

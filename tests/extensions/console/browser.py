@@ -83,7 +83,7 @@ class Browser:
     def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
         sent = {**headers, **({"Cookie": self.cookie} if self.cookie else {})}
         answer = self._api.call(method, path, body, sent)
-        if cookie := answer.headers.get("set-cookie"):
+        for cookie in answer.headers.get("set-cookie", "").splitlines():
             name, _, value = cookie.partition(";")[0].partition("=")
             kept = dict(one.split("=", 1) for one in self.cookie.split("; ") if one)
             self.cookie = "; ".join(f"{name}={value}" for name, value in {**kept, name: value}.items())

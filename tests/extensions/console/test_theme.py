@@ -21,13 +21,22 @@ def test_a_person_chooses_the_theme(kind: str, request: pytest.FixtureRequest) -
     for theme, classes in (("dark", ["dark"]), ("light", ["light"]), ("", []), ("dark", ["dark"]), (HOSTILE, [])):
         saved = browser.submit(browser.open("/account"), "/account", {"theme": theme})
         assert "Saved." in saved.text and theme_of(saved) == theme_of(browser.open("/leads")) == classes
-        chosen = re.findall(r'name="theme" value="(\w*)" aria-pressed="true"', saved.text)
+        chosen = re.findall(r'name="theme" value="(\w*)" checked', saved.text)
         assert chosen == [theme if classes else ""]
 
 
-def test_a_saved_profile_keeps_the_theme(signed_in: Browser) -> None:
-    page = signed_in.submit(signed_in.open("/account"), "/account", {"theme": "dark"})
-    assert theme_of(signed_in.submit(page, "/account", {"name": "Bo de Vries"})) == ["dark"]
+@pytest.mark.parametrize("kind", ["signed_in", "operator"])
+def test_a_form_that_is_not_saved_keeps_the_chosen_theme(kind: str, request: pytest.FixtureRequest) -> None:
+    browser: Browser = request.getfixturevalue(kind)
+    page = browser.submit(browser.open("/account"), "/account", {"theme": "dark", "timezone": "Am"})
+    assert page.status == 400 and theme_of(page) == theme_of(browser.open("/account")) == []
+    assert 'name="theme" value="dark" checked' in page.text and 'value="Am"' in page.text
+
+
+def test_one_form_saves_the_profile_and_the_theme(signed_in: Browser) -> None:
+    change = {"theme": "dark", "name": "Bo de Vries", "preferredLanguage": "nl"}
+    saved = signed_in.submit(signed_in.open("/account"), "/account", change)
+    assert theme_of(saved) == ["dark"] and "Bo de Vries" in saved.text and "Opgeslagen" in saved.text
 
 
 def test_pages_before_the_sign_in_follow_the_system(signed_in: Browser) -> None:

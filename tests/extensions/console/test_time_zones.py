@@ -112,7 +112,13 @@ def test_a_person_chooses_a_language_and_a_zone(signed_in: Browser, workspace_ap
 
 
 @pytest.mark.parametrize(
-    ("city", "zone"), [("Amsterdam", "Europe/Amsterdam"), (" new york ", "America/New_York"), ("utc", "UTC")]
+    ("city", "zone"),
+    [
+        ("Amsterdam", "Europe/Amsterdam"),
+        (" new york ", "America/New_York"),
+        ("utc", "UTC"),
+        ("amst", "Europe/Amsterdam"),
+    ],
 )
 @pytest.mark.parametrize("kind", ["signed_in", "operator"])
 def test_a_city_is_a_time_zone(kind: str, city: str, zone: str, request: pytest.FixtureRequest) -> None:

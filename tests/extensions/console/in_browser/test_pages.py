@@ -339,8 +339,11 @@ def test_a_chosen_theme_replaces_that_of_the_system(person: Person) -> None:
     dark = person.driver.execute_script(background)
     for theme, scheme, colour in (("dark", "light", dark), ("light", "dark", light), ("", "dark", dark)):
         person.open("/account")
-        person.leave(person.find(f"[name=theme][value='{theme}']"))
         person.prefer(scheme)
+        person.fill("name", "Noor")
+        person.find(f"label:has([name=theme][value='{theme}'])").click()
+        assert person.driver.execute_script(background) == colour and person.read("#name", "value") == "Noor"
+        person.leave(person.find(".sticky button"))
         assert person.driver.execute_script(background) == colour != {dark: light, light: dark}[colour]
         check(person, scheme)
         chromium.resize(person.driver, *WIDE)
