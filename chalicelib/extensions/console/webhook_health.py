@@ -79,6 +79,20 @@ def last_test(deliveries: Sequence[Document]) -> Document | None:
     return _newest_outcome(filter(_is_test, deliveries))
 
 
+def is_test_failing(webhook: Document, deliveries: Sequence[Document]) -> bool:
+    """Return whether a test failed and no event has been sent since then. A paused webhook is not failing."""
+    newest = _newest_outcome(deliveries) if webhook["enabled"] else None
+    return bool(newest and _is_test(newest) and newest["status"] in FAILED)
+
+
+def not_counted(deliveries: Sequence[Document], events: Sequence[Document]) -> dict[str, int]:
+    """Return how many deliveries the number of delivered events omits, by reason, without reasons that do not apply."""
+    others = without_tests(deliveries)
+    pending = sum(one["status"] == "pending" for one in events)
+    reasons = {"tests": len(deliveries) - len(others), "resent": len(others) - len(events), "pending": pending}
+    return {reason: number for reason, number in reasons.items() if number}
+
+
 def _is_test(delivery: Document) -> bool:
     from chalicelib.webhooks import events
 

@@ -154,7 +154,8 @@ def _rotate(session: Session, webhook_id: str, sent: dict[str, str]) -> Response
     def run() -> Any:
         return calls.send_once(sent.get("form_id"), f"{_PATH}/rotate", None, webhook_id=webhook_id)["data"]
 
-    return _page(session, webhook_id, secret=rights.with_secrets(session, run)["signingSecret"])
+    secret = rights.with_secrets(session, run)["signingSecret"]
+    return _page(session, webhook_id, done="rotate", secret=secret)
 
 
 def _delete(session: Session, webhook_id: str, sent: dict[str, str]) -> Response:
@@ -218,6 +219,8 @@ def _page(
         groups=event_groups(),
         deliveries=page["data"],
         events=_read_events(webhook_id, page["data"], query),
+        is_test_failing=is_newest and webhook_health.is_test_failing(webhook, page["data"]),
+        not_counted=partial(webhook_health.not_counted, page["data"]),
         last_test=webhook_health.last_test(page["data"]) if is_newest else None,
         host=urlsplit(webhook.get("url", "")).netloc,
         query=query,
@@ -228,12 +231,19 @@ def _page(
         step=webhook_deliveries.next_step(failure) if failure else None,
         url_problems=webhook_deliveries.URL_PROBLEMS,
         kept_days=retry_policy.KEPT_DAYS,
-        done=done if done in (*_ACTIONS, "created", *_SENDING) else None,
+        done=_confirmation(done, page["data"]),
         secret=secret,
     )
     if done in _SENDING and any(one["status"] == "pending" for one in page["data"]):
         response.headers["Refresh"] = str(_REFRESH_SECONDS)
     return response
+
+
+def _confirmation(done: str | None, deliveries: list[Document]) -> str | None:
+    """Return the action that the page confirms, if any. The list shows the outcome of what has been sent."""
+    if done in _SENDING and not any(one["status"] == "pending" for one in deliveries):
+        return None
+    return done if done in (*_ACTIONS, "created", *_SENDING) else None
 
 
 def _list_deliveries(webhook_id: str, query: Document) -> Any:

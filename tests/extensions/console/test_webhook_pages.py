@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib import errors
 from chalicelib.extensions import has
-from chalicelib.extensions.console import rendering, webhook_health, webhooks
+from chalicelib.extensions.console import rendering, webhooks
 from chalicelib.sending.sender import Outcome
 from chalicelib.webhooks import events, ledger
 from chalicelib.workspaces.store import NewWorkspace
@@ -91,14 +90,19 @@ def test_an_invalid_webhook_is_shown_again(operator: Browser, changed: dict[str,
     )
 
 
-def test_a_test_is_queued_once_per_form(operator: Browser, path: str, workspace_api: Api) -> None:
+def test_a_test_is_queued_once_per_form(
+    operator: Browser, path: str, workspace_api: Api, workspace: NewWorkspace
+) -> None:
     page = operator.open(path)
     for _ in range(2):
         tested = operator.submit(page, path, {"action": "test"})
         assert "The test event has been queued." in tested.text and tested.headers["refresh"] == "3"
     assert "refresh" not in operator.open(path).headers
-    deliveries = workspace_api.get(f"/v3{path.removeprefix('/settings')}/deliveries").data
-    assert [one["type"] for one in deliveries] == ["webhook_test"]
+    (test,) = deliveries(workspace_api, path)
+    fail_delivery(workspace.workspace_id, path.rpartition("/")[2], test["id"])
+    finished = operator.open(f"{path}?saved=test")
+    assert "has been queued" not in finished.text and "refresh" not in finished.headers
+    assert test["type"] == "webhook_test"
 
 
 def test_a_webhook_pauses_and_resumes(operator: Browser, path: str, workspace_api: Api) -> None:
@@ -111,6 +115,7 @@ def test_a_rotation_shows_the_new_secret_and_rotates_once_per_form(operator: Bro
     page = operator.open(path)
     first, again = (operator.submit(page, path, {"action": "rotate"}) for _ in range(2))
     assert len(secrets(first)) == 1 and secrets(again) == secrets(first)
+    assert "For 24 hours, the old secret also signs deliveries." in first.text
     other = operator.submit(operator.open(path), path, {"action": "rotate"})
     assert secrets(other) != secrets(first)
 
@@ -131,6 +136,19 @@ def test_a_pull_endpoint_can_be_paused_and_deleted(operator: Browser, workspace_
     assert 'value="rotate"' not in page.text and 'value="test"' not in page.text
     assert "is paused" in operator.submit(page, path, {"action": "pause"}).text
     assert "has been deleted" in operator.submit(page, path, {"action": "delete"}).text
+
+
+def test_a_webhook_of_messages_says_how_a_bot_answers(operator: Browser, path: str, workspace_api: Api) -> None:
+    assert "{convoId}" not in operator.open(path).text
+    workspace_api.patch(f"/v3{path.removeprefix('/settings')}", {"webhook": {"events": ["message_received"]}})
+    page = operator.open(path).text
+    answer = page.partition("Answer with a bot</summary>")[2].partition("</details>")[0]
+    assert "POST /agents/{agentId}/interact/{convoId}/messages\nAuthorization: Bearer " in answer
+    body = json.loads(html.unescape(re.sub("<[^>]*>", "", answer.partition("\n\n")[2].partition("</pre>")[0])))
+    body["messages"][0]["mid"] = body.pop("inReplyTo")  # the visitor's message has a new id
+    sent = workspace_api.post("/agents/support/interact/ann/messages", body)
+    assert (sent.status, body["messages"][0]["from"]) == (200, "bot")
+    assert 'href="/docs">Read the documentation</a>' in answer
 
 
 def test_a_webhook_is_changed(operator: Browser, path: str, workspace_api: Api) -> None:
@@ -252,82 +270,6 @@ def test_a_failed_delivery_begins_with_the_reason_and_the_next_step(
     assert "Deliveries to hooks.test fail</h2>" in webhook
     style = "second" if has_wrong_url else ""
     assert f'<summary class="button {style}">Redeliver failed events</summary>' in webhook
-
-
-def badges(page: Answer) -> list[str]:
-    """Return the numbers of failing webhooks on a page: beside Settings, and beside Webhooks on settings pages."""
-    return re.findall(r'<span class="count bad" [^>]*><span class="unseen">[^<]*</span>(\d+)</span>', page.text)
-
-
-def test_pages_count_the_failing_webhooks_after_the_settings_were_read(
-    operator: Browser, path: str, workspace_api: Api, workspace: NewWorkspace
-) -> None:
-    webhook_id = path.rpartition("/")[2]
-    delivery_id = queue_event(workspace.workspace_id, webhook_id)
-    page = operator.open("/settings")
-    assert (badges(page), "Last delivery failed" in page.text) == ([], False)
-    fail_delivery(workspace.workspace_id, webhook_id, delivery_id)
-    assert badges(operator.open("/settings")) == []  # the cookie keeps the state for ten minutes
-    assert badges(operator.open(path)) == ["1", "1"]
-    assert badges(operator.open("/settings/workspace")) == ["1", "1"]
-    assert badges(operator.open("/agents")) == ["1"]
-    other = operator.another()
-    other.start_session(key=workspace.workspace_key)
-    assert badges(other.open("/agents")) == badges(other.open("/settings/workspace")) == []  # these read no webhook
-    assert badges(other.open("/settings")) == badges(other.open("/settings/workspace")) == ["1", "1"]
-    assert "Last delivery failed" in other.open("/settings").text
-    queue_event(workspace.workspace_id, webhook_id)
-    assert badges(operator.open(path)) == ["1", "1"]  # the newest delivery is pending
-    operator.submit(operator.open(path), path, {"action": "pause"})
-    assert badges(operator.open("/agents")) == []
-    other.submit(other.open(path), path, {"action": "delete"})
-    assert badges(other.open("/settings")) == []
-
-
-def test_a_test_does_not_change_the_state_of_a_webhook(
-    operator: Browser, path: str, workspace_api: Api, workspace: NewWorkspace
-) -> None:
-    webhook_id = path.rpartition("/")[2]
-    for _ in range(4):
-        operator.submit(operator.open(path), path, {"action": "test"})
-    for test in deliveries(workspace_api, path):
-        fail_delivery(workspace.workspace_id, webhook_id, test["id"])
-    assert badges(operator.open("/settings")) == badges(operator.open(path)) == []
-    page = operator.open(path).text
-    assert '<em class="state ready">Active</em>' in page and "Redeliver failed events" not in page
-    assert "No event sent in the last 30 days, apart from tests." in page
-    last = f'<a href="{operator.home}{path}/deliveries/{test["id"]}"><time '
-    assert f'<strong class="error">Last test failed</strong>: It was not sent in time. · {last}' in page
-    event = queue_event(workspace.workspace_id, webhook_id)
-    fail_delivery(workspace.workspace_id, webhook_id, event)
-    operator.submit(operator.open(path), path, {"action": "test"})
-    row = ledger.read(workspace.workspace_id, webhook_id, deliveries(workspace_api, path)[-1]["id"])
-    assert ledger.claim(row)
-    ledger.record_outcome(row, Outcome(200, None, 12))
-    page = operator.open(path).text
-    assert "0 of 1 delivered" in page and '<em class="state bad">Failing</em>' in page  # a test repairs nothing
-    assert '<strong class="good">Last test delivered</strong> · <a ' in page
-    assert badges(operator.open(path)) == ["1", "1"]
-
-
-def test_settings_open_without_the_state_of_the_webhooks(
-    operator: Browser, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(_webhooks: object) -> frozenset[str]:
-        raise errors.NotFound.of("webhook")  # deleted after it was listed
-
-    monkeypatch.setattr(webhook_health, "read", fail)
-    page = operator.open("/settings")
-    assert (page.status, badges(page)) == (200, []) and path in page.text
-
-
-def test_people_see_no_failing_webhooks(browser: Browser, operator: Browser, workspace_api: Api) -> None:
-    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
-    browser.start_session(email="bo@acme.test", password=PASSWORD)
-    browser.cookie += f"; {webhook_health.COOKIE}=01m8fbf7c5ehz0a4g40hsm8r6p"
-    assert badges(browser.open("/overview")) == []
-    operator.cookie += f"; {webhook_health.COOKIE}=<b>.01m8fbf7c5ehz0a4g40hsm8r6p.x"
-    assert badges(operator.open("/agents")) == ["1"]
 
 
 def test_the_sample_of_a_delivery_is_the_documented_one(operator: Browser) -> None:
