@@ -53,24 +53,25 @@ def conversation_of(session: Session, lead: Document) -> Document:
 def others_of(session: Session, lead: Document) -> Document:
     """Return the template variables for the person's other leads: `{others, other_ids, others_query, questions}`.
 
-    The list has at most five of the newest 100 leads, and a correction at most 24. The query selects all of the
-    person's leads, and is None if the lead does not identify the person. This costs one request for the agents, two for
-    each agent with many leads, and one for what the other leads asked about.
+    The list has at most five of the newest 100 leads, and a correction at most 24. `has_older` is whether the person
+    may have more. The query selects all of the person's leads, and is None if the lead does not identify the person.
+    This costs one request for the agents, two for each agent with many leads, and one for what the other leads asked
+    about.
     """
-    member, text = leads.first_text(lead, leads.PERSON)
-    if not text:
-        return {"others": [], "other_ids": [], "others_query": None, "questions": {}}
+    contact = lead_corrections.contact_of(lead)
+    if not contact.text:
+        return {"others": [], "other_ids": [], "others_query": None, "questions": {}, "has_older": False}
     titles = overview.visible_agents(session).titles
-    newest = islice(leads.rows(session, titles, lead_ranges.EVERY_LEAD), _MAX_LEADS)
-    records: Any = ({"id": row.lead_id, **row.open()} for _, row in newest)
-    same = (one for one in records if leads.first_text(one, (member,))[1] == text and one["id"] != lead["id"])
-    known = [*islice(same, lead_corrections.MAX_OTHERS)]
-    others = known[:_MAX_OTHERS]
+    newest = [*islice(leads.rows(session, titles, lead_ranges.EVERY_LEAD), _MAX_LEADS + 1)]
+    records: Any = ({"id": row.lead_id, **row.open()} for _, row in newest[:_MAX_LEADS])
+    same = [one for one in records if contact.is_of(one) and one["id"] != lead["id"]]
+    others = same[:_MAX_OTHERS]
     return {
         "others": others,
-        "other_ids": [one["id"] for one in known],
-        "others_query": query_string({"q": text}),
+        "other_ids": [one["id"] for one in same[: lead_corrections.MAX_OTHERS]],
+        "others_query": query_string({"q": contact.text}),
         "questions": lead_people.questions(session, others),
+        "has_older": len(newest) > _MAX_LEADS or len(same) > lead_corrections.MAX_OTHERS,
     }
 
 

@@ -15,11 +15,28 @@ MAX_OTHERS = 24
 """The maximum number of other leads in one commit."""
 
 
+class Contact(NamedTuple):
+    """A lead's email, or else its phone number, which identifies the person. `text` may be empty."""
+
+    member: str
+    text: str
+
+    def is_of(self, lead: Document) -> bool:
+        """Return whether another lead has this contact, regardless of case as in the list."""
+        other = leads.first_text(lead, (self.member,))[1]
+        return bool(self.text) and other.casefold() == self.text.casefold()
+
+
 class Correction(NamedTuple):
     """How many other leads were corrected, and how many kept their details because they had changed."""
 
     corrected: int
     kept: int
+
+
+def contact_of(lead: Document) -> Contact:
+    """Return a lead's contact."""
+    return Contact(*leads.first_text(lead, leads.PERSON))
 
 
 def save(session: Session, lead: Document, tag: str, change: Document, other_ids: list[str]) -> Correction:
@@ -28,23 +45,27 @@ def save(session: Session, lead: Document, tag: str, change: Document, other_ids
     Another lead keeps its details if it has been deleted, or no longer has the contact that the lead had. Raise the
     errors of the operation, and NotFound if the person cannot see another lead's agent.
     """
-    if len(other_ids) > MAX_OTHERS or not all(map(IDENTIFIER.fullmatch, other_ids)):
-        raise errors.Invalid("The form has invalid leads.")
 
     def save_all() -> Correction:
         calls.send("PATCH", _PATH, {"lead": change}, tag, lead_id=lead["id"])
-        corrected = sum(_correct(session, lead, row, change) for row in _find(session, other_ids))
-        return Correction(corrected, len(other_ids) - corrected)
+        return correct_others(session, contact_of(lead), change, other_ids)
 
     return calls.commit_now(save_all)
 
 
-def _correct(session: Session, lead: Document, row: store.LeadRow, change: Document) -> bool:
-    """Correct another lead if it still has the lead's contact. Return whether this is so."""
+def correct_others(session: Session, contact: Contact, change: Document, lead_ids: list[str]) -> Correction:
+    """Stage the change of the leads that still have the contact, as `save` does."""
+    if len(lead_ids) > MAX_OTHERS or not all(map(IDENTIFIER.fullmatch, lead_ids)):
+        raise errors.Invalid("The form has invalid leads.")
+    corrected = sum(_correct(session, contact, row, change) for row in _find(session, lead_ids))
+    return Correction(corrected, len(lead_ids) - corrected)
+
+
+def _correct(session: Session, contact: Contact, row: store.LeadRow, change: Document) -> bool:
+    """Correct another lead if it still has the contact. Return whether this is so."""
     other = row.open()
     guard.require_agent(session, other["agentId"])
-    member, text = leads.first_text(lead, leads.PERSON)
-    if not text or leads.first_text(other, (member,))[1] != text:
+    if not contact.is_of(other):
         return False
     with suppress(errors.NotFound, errors.PreconditionFailed):  # another request changes it at this moment
         calls.send("PATCH", _PATH, {"lead": change}, f'"{row.version_tag}"', lead_id=row.lead_id)

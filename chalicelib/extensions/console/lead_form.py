@@ -1,7 +1,6 @@
 """The page of a lead: the person, what was said, and the forms to correct and delete the lead."""
 
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -19,6 +18,7 @@ from chalicelib.extensions.console import (
     lead_corrections,
     lead_status,
     leads,
+    older_leads,
     organisation_list,
     pages,
     settings,
@@ -48,7 +48,7 @@ def read_lead(session: Session, agent_id: str, lead_id: str) -> Response:
 
 @signed_in("/leads")
 def save_lead(session: Session, agent_id: str, lead_id: str) -> Response:
-    """Save the form or the status, or delete the lead.
+    """Save the form or the status, correct the person's older leads, or delete the lead.
 
     If the lead has changed since the form was shown, save nothing and show the differences.
     """
@@ -59,6 +59,8 @@ def save_lead(session: Session, agent_id: str, lead_id: str) -> Response:
         _read(session, agent_id, lead_id)
         lead_status.save([lead_id], sent["status"])
         return pages.saved(session.workspace_id, f"/leads/{quote(agent_id)}/{lead_id}", "true")
+    if older_leads.PARAMETER in sent and "tag" not in sent:
+        return _correct_older(session, agent_id, lead_id, sent)
     return _save(session, agent_id, lead_id, sent)
 
 
@@ -68,18 +70,32 @@ def _save(session: Session, agent_id: str, lead_id: str, sent: dict[str, str]) -
     values = fields.submitted_values(own, sent)
 
     def save() -> Response:
-        result = {}
+        result, older = {}, ""
         if change := fields.change(own, lead, values):
             if change.get("email") and not _EMAIL.fullmatch(change["email"]):
                 raise guard.form_error(session, "email.address")
             result = lead_corrections.save(session, lead, tag, change, others)._asdict()
-        return pages.saved(
-            session.workspace_id, page, "true", **{name: str(number) for name, number in result.items() if number}
-        )
+            older = older_leads.parameter(lead, change) if {"others", "has_older"} <= sent.keys() else ""
+        return _saved(session, lead, older=older, **{name: number or "" for name, number in result.items()})
 
-    others, page = sent.get("others", "").split(), f"/leads/{quote(agent_id)}/{lead_id}"
-    show = partial(_page, session, lead, tag, values, chosen=others)
+    others = sent.get("others", "").split()
+    show = partial(_page, session, lead, tag, values, chosen=sent.get("others"))
     return settings.save_form(sent, tag, fields.values(own, lead), values, show, save)
+
+
+def _correct_older(session: Session, agent_id: str, lead_id: str, sent: dict[str, str]) -> Response:
+    """Correct the older leads in the form, and continue with the older leads that have not been compared, if any."""
+    lead, _ = _read(session, agent_id, lead_id)
+    result = older_leads.correct(session, lead, sent)
+    cursor = sent.get("cursor", "")
+    older = sent[older_leads.PARAMETER] if cursor else ""
+    return _saved(session, lead, older=older, cursor=cursor, corrected=result.corrected, kept=result.kept or "")
+
+
+def _saved(session: Session, lead: Document, **result: str | int) -> Response:
+    """Redirect to the page of the lead, which shows the result. Empty members are omitted."""
+    shown = {name: str(value) for name, value in result.items() if value != ""}
+    return pages.saved(session.workspace_id, f"/leads/{quote(lead['agentId'])}/{lead['id']}", "true", **shown)
 
 
 def _delete(session: Session, agent_id: str, lead_id: str) -> Response:
@@ -113,7 +129,7 @@ def _page(
     values: dict[str, Any],
     error: errors.ApiError | None = None,
     conflicts: Any = (),
-    chosen: Sequence[str] = (),
+    chosen: str | None = None,
 ) -> Response:
     left_out = _fields(lead).left_out
     result: Document = {name: current_request.query_value(name) or "" for name in ("saved", "corrected", "kept")}
@@ -130,10 +146,11 @@ def _page(
         conversation=leads.conversation_of(lead),
         **lead_context.conversation_of(session, lead),
         **lead_context.others_of(session, lead),
+        **older_leads.read(session, lead),
         organisation=organisation_list.names_by_agent(session).get(lead["agentId"]),
         statuses=lead_status.STATUSES,
         lead_status=lead_status.status_of(lead),
-        is_for_others=bool(chosen),
+        is_for_others=chosen is not None,
         **result,
         erasure=erasures.address_of(session, {name: lead.get(name) for name in ("userID", "email", "phone")}),
     )

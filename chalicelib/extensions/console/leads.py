@@ -131,15 +131,15 @@ def _query(titles: dict[str, str]) -> LeadQuery:
     since, until = periods.bounds_from_request()
     agent_id = current_request.query_value("agent")
     text = (current_request.query_value("q") or "")[: parameters.MAX_TEXT].casefold()
-    return LeadQuery(agent_id if agent_id in titles else None, since, until, text, _cursor())
+    return LeadQuery(agent_id if agent_id in titles else None, since, until, text, cursor())
 
 
-def _cursor() -> str | None:
+def cursor() -> str | None:
     """Return the ULID after which the list continues, or None if there is no cursor. Raise Invalid."""
-    cursor = current_request.query_value("cursor")
-    if cursor and not ids.ULID.fullmatch(cursor):
+    after = current_request.query_value("cursor")
+    if after and not ids.ULID.fullmatch(after):
         raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response")
-    return cursor or None
+    return after or None
 
 
 def _page(session: Session, titles: dict[str, str]) -> Document:
