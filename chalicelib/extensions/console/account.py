@@ -16,13 +16,13 @@ from chalicelib.extensions.console import (
     open_sessions,
     operator_selection,
     pages,
-    periods,
     photos,
     rights,
     session_store,
     sessions,
     settings,
     theme,
+    time_zones,
 )
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import TEXT, Field
@@ -132,7 +132,7 @@ def _stage_restart(session: Session) -> NewCredential:
 def _save_preferences(session: Session) -> Response:
     sent = guard.form()
     values = {name: sent.get(name, "").strip() for name in ("preferredLanguage", "timezone")}
-    values["timezone"] = periods.zone_named(values["timezone"])
+    values = time_zones.with_named(values)
     try:
         if values["timezone"]:
             clock.time_zone(values["timezone"])
@@ -147,8 +147,7 @@ def _save_preferences(session: Session) -> Response:
 
 def _submitted_values(client: Document, sent: dict[str, str]) -> dict[str, Any]:
     """Return the submitted values. A city becomes the name of its time zone."""
-    values = fields.submitted_values(_fields(client).fields, sent)
-    return {**values, "timezone": periods.zone_named(values["timezone"])} if "timezone" in values else values
+    return time_zones.with_named(fields.submitted_values(_fields(client).fields, sent))
 
 
 def _saved(session: Session, *cookies: str) -> Response:
@@ -243,7 +242,7 @@ def _page(session: Session, error: errors.ApiError | None = None, values: dict[s
         },
         left_out=displayed.left_out,
         languages=settings.choices(guard.texts(session), default, "language", pages.LANGUAGES, stored),
-        zones=periods.ZONES,
+        zones=time_zones.ZONES,
         is_notified=preferences.by_email(client),
         problem=recipients.problem(session.workspace_id, client_id, client) if client_id else None,
         saved=current_request.query_value("saved"),

@@ -17,6 +17,7 @@ from chalicelib.extensions.console import (
     pages,
     periods,
     plots,
+    time_zones,
 )
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
@@ -86,7 +87,7 @@ def _choices(session: Session, agents: overview.VisibleAgents, query: dict[str, 
             "months": periods.MONTHS,
             "interval": _REPORTS.INTERVALS,
             "by": breakdown.choices(session),
-            "tz": periods.ZONES,
+            "tz": time_zones.ZONES,
         },
     }
 

@@ -13,26 +13,6 @@ _REPORTS: Any = extensions.service("series")  # None if the reports are disabled
 LAST_DAYS = (7, 30, 90)
 # The maximum number of entries in a chart, and of rows in the table behind it.
 MAX_INTERVALS = 400
-# The suggested time zones. The field also accepts any other time zone name.
-ZONES = (
-    "UTC", "Africa/Cairo", "Africa/Casablanca", "Africa/Johannesburg", "Africa/Lagos", "Africa/Nairobi",
-    "America/Anchorage", "America/Argentina/Buenos_Aires", "America/Bogota", "America/Caracas", "America/Chicago",
-    "America/Denver", "America/Halifax", "America/Lima", "America/Los_Angeles", "America/Mexico_City",
-    "America/New_York", "America/Paramaribo", "America/Phoenix", "America/Santiago", "America/Sao_Paulo",
-    "America/St_Johns", "America/Toronto", "America/Vancouver", "Asia/Baghdad", "Asia/Bangkok", "Asia/Colombo",
-    "Asia/Dhaka", "Asia/Dubai", "Asia/Ho_Chi_Minh", "Asia/Hong_Kong", "Asia/Jakarta", "Asia/Jerusalem",
-    "Asia/Kabul", "Asia/Karachi", "Asia/Kathmandu", "Asia/Kolkata", "Asia/Kuala_Lumpur", "Asia/Manila",
-    "Asia/Riyadh", "Asia/Seoul", "Asia/Shanghai", "Asia/Singapore", "Asia/Taipei", "Asia/Tashkent", "Asia/Tehran",
-    "Asia/Tokyo", "Asia/Yangon", "Atlantic/Azores", "Atlantic/Reykjavik", "Australia/Adelaide",
-    "Australia/Brisbane", "Australia/Darwin", "Australia/Melbourne", "Australia/Perth", "Australia/Sydney",
-    "Europe/Amsterdam", "Europe/Athens", "Europe/Belgrade", "Europe/Berlin", "Europe/Brussels", "Europe/Bucharest",
-    "Europe/Budapest", "Europe/Copenhagen", "Europe/Dublin", "Europe/Helsinki", "Europe/Istanbul", "Europe/Kyiv",
-    "Europe/Lisbon", "Europe/London", "Europe/Luxembourg", "Europe/Madrid", "Europe/Moscow", "Europe/Oslo",
-    "Europe/Paris", "Europe/Prague", "Europe/Riga", "Europe/Rome", "Europe/Sofia", "Europe/Stockholm",
-    "Europe/Tallinn", "Europe/Vienna", "Europe/Vilnius", "Europe/Warsaw", "Europe/Zurich", "Pacific/Auckland",
-    "Pacific/Fiji", "Pacific/Honolulu",
-)  # fmt: skip
-_ZONE_OF_CITY = {zone.rpartition("/")[2].casefold(): zone for zone in ZONES}
 _DEFAULT_DAYS = 30
 _YEAR = timedelta(days=365)
 _MONTH = timedelta(days=31)  # after the first day of a month, this is in the next month
@@ -49,16 +29,6 @@ class InvalidPeriod(errors.Invalid):
     def __init__(self, field: str) -> None:
         super().__init__(f"The field {field} is invalid.")
         self.field = field
-
-
-def zone_named(text: str) -> str:
-    """Return the suggested time zone with this city, such as Europe/Amsterdam for Amsterdam, or the text itself.
-
-    The text may be the beginning of one city's name, of at least three letters.
-    """
-    city = text.strip().replace(" ", "_").casefold()
-    cities = [city] if city in _ZONE_OF_CITY else [one for one in _ZONE_OF_CITY if one.startswith(city)]
-    return _ZONE_OF_CITY[cities[0]] if len(cities) == 1 and len(city) > 2 else text
 
 
 def from_request(zone_name: str, groupings: Sequence[str]) -> Any:

@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chalicelib import clock, errors, extensions
-from chalicelib.extensions.console import json_parts, marked_lines, member_names, search_matches, template_filters
+from chalicelib.extensions.console import (
+    json_parts,
+    marked_lines,
+    member_names,
+    search_matches,
+    template_filters,
+    time_zones,
+)
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -131,6 +138,7 @@ def environment() -> "Environment":
         auto_reload=False,
     )
     templates.filters.update(template_filters.FILTERS)
+    templates.filters.update(nearest_zones=time_zones.nearest)
     templates.filters.update(snippet=search_matches.snippet, marked=search_matches.marked)
     templates.filters.update({**member_names.FILTERS, **marked_lines.FILTERS, **json_parts.FILTERS})
     templates.globals["has"] = extensions.has

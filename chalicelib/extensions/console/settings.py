@@ -22,10 +22,10 @@ from chalicelib.extensions.console import (
     one_time_links,
     overview,
     pages,
-    periods,
     rights,
     sessions,
     sign_in_status,
+    time_zones,
 )
 from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import FLAG, LINES, TEXT, Field
@@ -98,7 +98,7 @@ def save_organisation(session: Session, org_id: str) -> Response:
     if not _may_edit(session, organisation):
         raise errors.Forbidden("Only the operator of the service can change your organisation.")
     sent, own = guard.form(), _fields(session, organisation).fields
-    values = fields.submitted_values(own, sent)
+    values = time_zones.with_named(fields.submitted_values(own, sent))
     show = partial(_page, session, organisation, tag, values)
     save = partial(_save, session, organisation, tag, values)
     return save_form(sent, tag, fields.values(own, organisation), values, show, save)
@@ -213,7 +213,7 @@ def _page(
         values=values,
         left_out=_fields(session, organisation).left_out,
         choices=_choices(guard.texts(session), organisation),
-        zones=periods.ZONES,
+        zones=time_zones.ZONES,
         people=people,
         agents=overview.titles_of(session.workspace_id, (organisation.get("widgetIDs") or [])[:_LISTED_AGENTS]),
         waiting=_waiting(session, organisation),

@@ -6,7 +6,7 @@ import pytest
 
 from chalicelib import clock
 from chalicelib.extensions import has
-from chalicelib.extensions.console import rendering, sessions
+from chalicelib.extensions.console import rendering, sessions, time_zones
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import HOSTILE
@@ -133,6 +133,31 @@ def test_an_unknown_zone_is_shown_again_with_the_rule(name: str, signed_in: Brow
     answer = signed_in.submit(page, "/account", {"name": "Bo", "timezone": name})
     assert (answer.status, RULE in answer.text, HOSTILE in answer.text) == (400, True, False)
     assert 'id="wrong-timezone"' in answer.text and snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("typed", "nearest"),
+    [
+        ("New Yrok", ["America/New_York"]),
+        ("Europe/Amsterdm", ["Europe/Amsterdam"]),
+        ("san", ["America/Santiago"]),
+        ("par", ["America/Paramaribo", "Europe/Paris"]),
+        ("Mars/Base", []),
+        (" ", []),
+        (HOSTILE * 100, []),
+    ],
+)
+def test_zones_like_an_unknown_name_are_known(typed: str, nearest: list[str]) -> None:
+    assert time_zones.nearest(typed) == nearest
+
+
+def test_a_person_chooses_among_the_zones_like_an_unknown_name(signed_in: Browser, workspace_api: Api) -> None:
+    typed = {"name": "Bo de Vries", "preferredLanguage": "nl", "timezone": "New Yrok"}
+    refused = signed_in.submit(signed_in.open("/account"), "/account", typed)
+    assert 'value="Bo de Vries"' in refused.text and '<option value="nl" selected>' in refused.text
+    assert re.findall('name="timezone" type="radio" value="([^"]*)"', refused.text) == [NEW_YORK]
+    signed_in.submit(refused, "/account", {**typed, "timezone": NEW_YORK})
+    assert workspace_api.get("/v2/clients/bo").data["timezone"] == NEW_YORK
 
 
 def test_an_administrator_sets_the_zone_of_the_organisation(signed_in: Browser, workspace_api: Api) -> None:

@@ -308,3 +308,12 @@ def test_on_a_small_screen_the_details_take_the_place_of_the_list(person: Person
     assert in_sight() == [False, True, True]
     person.find(".less").click()
     assert in_sight() == [True, True, False]
+
+
+def test_a_chosen_zone_replaces_an_unknown_name(person: Person) -> None:
+    person.open("/account")
+    person.fill("timezone", "New Yrok")
+    person.leave(person.find(".sticky button"))
+    person.find("label[for=zone-1]").click()
+    person.leave(person.find(".sticky button"))
+    assert person.read("#timezone", "value") == "America/New_York"
