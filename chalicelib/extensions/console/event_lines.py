@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _AI, _ENDED = "ai-chatting", "ended_chat"
 _SAVING_SECONDS = 2  # the maximum time between the time of a reply and its takeover
+_UNDO_MILLISECONDS = 120_000  # the maximum time after which an undone change leaves no line
 _MAX_NAME = 100  # the maximum length of a state that has no text
 
 
@@ -145,7 +146,7 @@ def _may_cause(message: Bubble, takeover: EventLine) -> bool:
 
 def _transfer_lines(row: ConversationRow, t: "Texts", names: Mapping[str, str]) -> Iterator[EventLine]:
     transfers = transfers_of(row)
-    for transfer in transfers:
+    for transfer in _without_undone(transfers):
         if text := _text(transfer, t, names):
             is_takeover = transfer.new == store.WITH_PERSON
             yield EventLine(f"at{transfer.at}", transfer.at, text, comes_first=is_takeover)
@@ -156,6 +157,26 @@ def _transfer_lines(row: ConversationRow, t: "Texts", names: Mapping[str, str]) 
         yield _old_line(store.HANDOFF, int(row.requested_at), t)
     if row.ended_after is not None:
         yield _old_line(_ENDED, _old_end(row), t)
+
+
+def _without_undone(transfers: Sequence[Transfer]) -> list[Transfer]:
+    """Return the transfers without an assignment or an end that the same person undid shortly afterwards."""
+    kept: list[Transfer] = []
+    for transfer in transfers:
+        undone = kept[-1] if kept else None
+        if undone is not None and _undoes(transfer, undone):
+            kept.pop()
+        else:
+            kept.append(transfer)
+    return kept
+
+
+def _undoes(transfer: Transfer, earlier: Transfer) -> bool:
+    """Return whether a transfer restores what an assignment to another person or an end of its author changed."""
+    is_own = (transfer.kind, transfer.name) == (earlier.kind, earlier.name) and earlier.kind == tokens.SESSION
+    is_change = earlier.new in (_ENDED, earlier.old) or earlier.to not in (None, earlier.name)
+    is_restored = (transfer.new, transfer.to) == (earlier.old, earlier.old_to)
+    return is_own and is_change and is_restored and transfer.at - earlier.at <= _UNDO_MILLISECONDS
 
 
 def _old_end(row: ConversationRow) -> int:

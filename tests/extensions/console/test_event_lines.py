@@ -87,6 +87,7 @@ def test_a_transcript_names_who_assigned_and_who_was_assigned(
     assert submit(action="take") == "Bo de Vries took over"
     assert submit(action="back") == "Passed to the AI by Bo de Vries"
     assert submit(action="end") == "Ended by Bo de Vries"
+    pass_time(121)
     assert submit(action="back") == "Reopened by Bo de Vries"
     workspace_api.post("/v3/agents/support/convos/ann/assign", {"assignToUserId": "sam"})
     assert lines(signed_in.open(CONVO).text)[-1] == "Sam &lt;b&gt; took over"
@@ -106,11 +107,30 @@ def test_an_answer_for_a_colleague_is_a_takeover_and_an_undone_end_a_reopening(
         ({"action": "end"}, "Ended by Bo de Vries"),
         ({"undo": ""}, "Reopened by Bo de Vries"),
     ):
-        pass_time(60)
+        pass_time(121)
         values = {name: value or undo for name, value in fields.items()}
         page = signed_in.submit(signed_in.open(CONVO), CONVO, values)
         undo = re.findall('name="undo" value="([^"]*)"|$', page.text)[0]
         assert [one for one in lines(page.text) if one != "Hello"][-1] == line
+
+
+def test_a_change_that_is_undone_at_once_leaves_no_line(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    workspace_api.post("/v2/clients/sam", {"name": "Sam", "orgId": "acme", "email": "sam@acme.test"})
+    converse(workspace_api, "requested_chat")
+    pass_time(60)
+    before = lines(signed_in.submit(signed_in.open(CONVO), CONVO, {"action": "take"}).text)
+    assert before[-1] == "Bo de Vries took over"
+    for fields in ({"action": "assign", "to": "sam"}, {"action": "end"}):
+        changed = signed_in.submit(signed_in.open(CONVO), CONVO, fields).text
+        assert len(lines(changed)) == len(before) + 1
+        (undo,) = re.findall('name="undo" value="([^"]*)"', changed)
+        pass_time(60)
+        assert lines(signed_in.submit(signed_in.open(CONVO), CONVO, {"undo": undo}).text) == before
+    signed_in.submit(signed_in.open(CONVO), CONVO, {"action": "end"})
+    workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": {"state": "human-chatting"}})
+    assert lines(signed_in.open(CONVO).text)[-2:] == ["Ended by Bo de Vries", "Bo de Vries took over"]
 
 
 def test_a_row_of_an_earlier_version_shows_its_request_and_its_end(signed_in: Browser, workspace_api: Api) -> None:

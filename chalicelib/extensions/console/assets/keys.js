@@ -1,27 +1,29 @@
 // Shortcuts for conversations.
-const help = document.querySelector("#keys"), search = document.querySelector("[type=search]");
+const find = (selector) => document.querySelector(selector);
+const help = find("#keys"), search = find("[type=search]");
 
 // Begins at the open conversation.
 const move = (step) => {
   const rows = [...document.querySelectorAll(".inbox a")].filter((row) => row.checkVisibility());
-  const current = rows.find((row) => row === document.activeElement) ?? rows.find((row) => row.ariaCurrent);
+  const current = find(".inbox a:focus") ?? find(".inbox a[aria-current]");
   (rows[rows.indexOf(current) + step] ?? current ?? rows[0])?.focus();
 };
-// Chooses the focused row if none is chosen.
+// Ends the open conversation. Asks for chosen or focused rows.
 const end = () => {
-  document.querySelector(".bulk:not(:has(input:checked)) li:focus-within .pick input")?.click();
-  const menu = document.querySelector(".menu");
+  find(".bulk:not(:has(input:checked)) li:focus-within .pick input")?.click();
+  const button = find(".head [value=end]"), menu = find(".menu");
+  if (button) return button.click();
   if (!menu?.checkVisibility()) return move(1);
   menu.open = true;
-  menu.querySelector("button").focus();
+  find(".menu button").focus();
 };
 const shortcuts = {
   j: () => move(1),
   k: () => move(-1),
-  n: () => document.querySelector("a.next")?.click(),
+  n: () => find("a.next")?.click(),
   e: end,
   s: () => search?.focus(),
-  "/": () => (document.querySelector("#text") ?? search)?.focus(),
+  "/": () => (find("#text") ?? search)?.focus(),
   "?": () => help.showModal(),
 };
 document.onkeydown = (event) => {

@@ -81,8 +81,7 @@ def test_a_person_filters_reads_and_acts(person: Person, run: Run) -> None:
     person.sees("The change has been undone.")
     person.press("Pass to the AI")
     person.sees("With the AI")
-    person.find(".menu summary").click()
-    person.press("End conversation")
+    person.press("End")
     person.sees("Ended")
     person.sees("The conversation has ended.")
 
@@ -142,8 +141,7 @@ def test_the_focus_stays_where_a_person_was(person: Person, run: Run) -> None:
     person.driver.switch_to.active_element.send_keys("en")
     assert page != person.find("html") and person.read("#note", "value") == "en"
     person.find("#note").clear()
-    person.find(".head .menu summary").click()
-    person.press("End conversation")
+    person.press("End")
     person.sees("The conversation has ended.")
     assert person.driver.switch_to.active_element.get_attribute("class") == "next"
 
