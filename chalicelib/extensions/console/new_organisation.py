@@ -5,7 +5,7 @@ One commit creates all of them, so a form with an error creates nothing.
 
 from chalice.app import Response
 
-from chalicelib import errors
+from chalicelib import errors, ids
 from chalicelib.extensions.console import calls, guard, organisation_list, overview, pages, people, rights, sessions
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.notifications import mail_settings
@@ -13,6 +13,8 @@ from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
+OWN = "own-"
+"""The beginning of the ids of organisations that the form for a colleague creates. All others are customers."""
 _AGENTS, _PASSWORD, _ADMINISTRATOR = "widgetIDs", "dashboardPassword", "isOrgAdmin"
 # The field for the person's name, because `name` is the organisation's.
 _PERSON = "person"
@@ -42,8 +44,9 @@ def create_organisation(session: Session) -> Response:
     rights.require_operator(session)
     sent = guard.form()
     content = {name: value for name, value in sent.items() if name not in _OF_FORM}
+    own_id = f"{OWN}{ids.new_id()}" if _is_for_colleague() else None
     try:
-        created = calls.commit_once(sent.get("form_id"), "/v3/orgs", content, lambda: _create(session, sent))
+        created = calls.commit_once(sent.get("form_id"), "/v3/orgs", content, lambda: _create(session, sent, own_id))
     except errors.ApiError as error:
         return _page(session, sent, error)
     sessions.clear_cache()
@@ -55,15 +58,23 @@ def _is_for_colleague() -> bool:
     return current_request.query_value("for") == "colleague"
 
 
-def _create(session: Session, sent: dict[str, str]) -> Document:
+def _create(session: Session, sent: dict[str, str], own_id: str | None) -> Document:
     """Stage the records, and return the organisation's id and that of a person who gets an invitation, or None."""
     organisation = _organisation(session, sent)
     if title := sent.get("title", "").strip():
         organisation[_AGENTS].append(calls.send("POST", "/v3/agents", {"agent": {"title": title}})["data"]["ID"])
-    org_id = calls.send("POST", "/v3/orgs", {"organisation": organisation})["data"]["ID"]
+    org_id = _add(organisation, own_id)
     has_person = any(sent.get(name, "").strip() for name in _OF_PERSON)
     person = people.add(session, org_id, {**sent, "name": sent.get(_PERSON, "")}) if has_person else {}
     return {"ID": org_id, "invited": None if sent.get(_PASSWORD) else person.get("ID")}
+
+
+def _add(organisation: Document, own_id: str | None) -> str:
+    """Stage an organisation with the id of the operator's own organisation, or a generated id. Return its id."""
+    if own_id is None:
+        return str(calls.send("POST", "/v3/orgs", {"organisation": organisation})["data"]["ID"])
+    calls.send("POST", "/v2/orgs/{org_id}", organisation, org_id=own_id)
+    return own_id
 
 
 def _organisation(session: Session, sent: dict[str, str]) -> Document:

@@ -8,7 +8,7 @@ from chalice.app import Response
 
 from chalicelib import extensions
 from chalicelib.agents import store as agents
-from chalicelib.extensions.console import colleagues, guard, inbox, previews, template_filters
+from chalicelib.extensions.console import bots, colleagues, guard, inbox, previews, template_filters
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http.lazy_module import LazyModule
@@ -34,19 +34,28 @@ def read_overview(session: Session) -> Response:
     """Show the conversations waiting for a person and, with the reports extension, the counts for the last days.
 
     Besides the requests for the agents and the inbox, the page costs two per agent if the reports extension is enabled.
-    For an operator of an almost empty workspace, the first steps call up to three API operations.
+    For an operator, the first steps of an almost empty workspace, and known failures of webhooks, cost more.
     """
     titles, has_more = visible_agents(session)
     titles = _organisations.with_organisations(session, titles)
     counts = _counts.read(session, titles) if extensions.has("reports") else {"report": None}
+    first_steps = _steps.read(session, titles, counts["report"])
     values = {
         **counts,
         **_waiting(session),
         "titles": titles,
         "has_more_agents": has_more,
-        "steps": _steps.read(session, titles, counts["report"]),
+        **first_steps._asdict(),
+        "failing_bot": first_steps.failing_bot or _failing_bot(session),
     }
     return guard.page(session, "overview.html", "/overview", **values)
+
+
+def _failing_bot(session: Session) -> Document | None:
+    """Return a bot's webhook that is known to fail, or None. If any webhook is, this costs one request."""
+    hooks = bots.webhooks() if session.client_id is None and session.failing else []
+    failing = bots.find_failing(hooks, session.failing or ())
+    return next((hook for hook in hooks if hook["id"] == failing), None)
 
 
 def _waiting(session: Session) -> Document:

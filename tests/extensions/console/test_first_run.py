@@ -15,6 +15,7 @@ from tests.api import Answer, Api
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.rows import fail_delivery, queue_event
 from tests.followers import follow
 from tests.moto_tables import items
 from tests.webhooks import pipeline
@@ -41,6 +42,12 @@ def steps(page: Answer) -> dict[str, bool]:
     content = page.text.partition('<ol class="steps">')[2].partition("</ol>")[0]
     found = [re.sub("<[^>]*>", "", one) for one in re.findall("<strong>(.*?)</strong>", content)]
     return dict(zip(found, ["✓" in one for one in content.split("</li>")], strict=False))
+
+
+def further(page: Answer) -> dict[str, bool]:
+    """Return the further steps on the overview, and whether each is ticked."""
+    content = page.text.partition('<ul class="further">')[2].partition("</ul>")[0].split("</li>")[:-1]
+    return {re.findall("<li>(?:<a[^>]*>)?([^<]*[^< ])", one)[0]: "✓" in one for one in content}
 
 
 def links(page: Answer, home: str) -> list[str]:
@@ -93,8 +100,45 @@ def test_the_first_open_step_has_a_button_and_closed_steps_have_no_link(operator
         assert operator.open(f"/settings/{path}").status == 200
     api.post("/v2/agents/support", {"title": "Support"})
     page = operator.open("/overview").text
-    assert 'class="closed"' not in page
+    assert 'class="closed"' not in page and "Add sample data" in page
     assert re.findall(r'<p><a class="button" href="[^"]*">(.*?)</a></p></li>', page) == STEPS[1:2]
+
+
+def test_the_further_steps_are_ticked_when_they_are_done(operator: Browser, api: Api, workspace: NewWorkspace) -> None:
+    """A customer's person is no colleague, and a bot that fails is named instead of being ticked."""
+    hook = {"url": "https://bot.example.com/cams", "events": ["message_received"], "description": "Bot 1"}
+    hook_id = api.post("/v3/webhooks", {"webhook": hook}).data["id"]
+    page = operator.open("/overview")
+    assert further(page) == {"Connect a bot": True, "Add a customer": False}
+    customer = {
+        "name": "Acme",
+        "person": "Bo",
+        "email": "bo@acme.test",
+        "dashboardPassword": PASSWORD,
+        "title": "Sales",
+    }
+    operator.submit(operator.open("/settings/new-org"), "/new-org", customer)
+    page = operator.open("/overview")
+    assert (further(page), steps(page)["Invite a colleague"]) == ({}, False)
+    assert links(page, operator.home)[3] == "/settings/new-org?for=colleague"
+    fail_delivery(workspace.workspace_id, hook_id, queue_event(workspace.workspace_id, hook_id))
+    page = operator.open("/overview")
+    named = "fails:</strong> Bot 1. Visitors get no answer from this bot until its webhook works.</p>"
+    assert named in html.unescape(page.text) and f"/settings/webhooks/{hook_id}" in page.text
+
+
+def test_the_overview_of_a_workspace_in_use_names_a_failing_bot(
+    operator: Browser, api: Api, workspace: NewWorkspace
+) -> None:
+    """The page knows of the failure after the settings have been opened."""
+    for number in range(4):
+        api.post(f"/v2/agents/a{number}", {"title": "A"})
+    hook = {"url": "https://bot.example.com/cams", "events": ["message_received"], "description": "Bot 1"}
+    hook_id = api.post("/v3/webhooks", {"webhook": hook}).data["id"]
+    fail_delivery(workspace.workspace_id, hook_id, queue_event(workspace.workspace_id, hook_id))
+    assert "Bot 1" not in operator.open("/overview").text
+    operator.open("/settings")
+    assert "Bot 1" in operator.open("/overview").text
 
 
 def test_an_operator_hides_the_steps_until_the_profile_shows_them(operator: Browser, api: Api) -> None:
