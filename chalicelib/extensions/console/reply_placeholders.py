@@ -10,7 +10,7 @@ _NAME = "|".join(NAMES)
 _FILLED = re.compile(rf"\{{({_NAME})\}}")
 # A placeholder without a value at the beginning of a line, with the following comma and letter, and elsewhere.
 _LEADING = r"^[ \t]*\{{{name}\}}[,:;]?[ \t]*(\w?)"
-_INNER = r"[ \t]*\{{{name}\}}"
+_INNER = r"(?<![ \t])[ \t]*\{{{name}\}}"  # a match begins before all spaces, so that each space is examined once
 _WORD = re.compile(r"\{\w[\w .-]{0,29}\}")
 _MAX_UNKNOWN = 3
 

@@ -1,5 +1,7 @@
 """Placeholders in saved replies: the menu beside a conversation shows their values."""
 
+import timeit
+
 import pytest
 
 from chalicelib.extensions.console import reply_placeholders
@@ -26,6 +28,16 @@ def test_a_value_replaces_its_placeholder_or_the_text_reads_without_it(
 ) -> None:
     assert reply_placeholders.fill(text, VALUES) == filled
     assert reply_placeholders.fill(text, {**VALUES, "visitor": ""}) == without_name
+
+
+def test_a_long_text_takes_linear_time() -> None:
+    """Otherwise, one reply with a run of spaces would block every conversation of its agent."""
+
+    def seconds(spaces: int) -> float:
+        text = f"a{' ' * spaces}b"
+        return min(timeit.repeat(lambda: reply_placeholders.fill(text, {**VALUES, "visitor": ""}), number=1))
+
+    assert seconds(20_000) < 8 * seconds(5_000)  # quadratic time: 16
 
 
 def test_the_menu_of_a_conversation_shows_the_values(signed_in: Browser, workspace_api: Api) -> None:
