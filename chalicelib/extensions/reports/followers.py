@@ -17,8 +17,11 @@ from chalicelib.queues.stream_batches import Follower
 from chalicelib.storage import images
 from chalicelib.webhooks import ledger
 
-TEST_TAG = "test"
-"""The tag of conversations that do not count, because operators write them to test an agent."""
+TEST_PREFIX, TEST_TAG = "try-", "test"
+"""The beginning of the ids and the tag of conversations that do not count, because operators test an agent in them.
+
+Both are needed, so that people who may tag a visitor's conversation cannot take it out of the usage.
+"""
 _SENT = (ledger.DELIVERED, ledger.FAILED)
 _LOAD_MEMBERS = {
     "origin": "origin",
@@ -37,7 +40,8 @@ def _conversation(record: dict[str, Any]) -> CountedChange | None:
 
 def _is_test(record: dict[str, Any]) -> bool:
     row = conversations.ConversationRow.from_raw_data(images.decode(record["dynamodb"]["NewImage"]) or {})
-    return TEST_TAG in (conversations.read_metadata(row).get("tags") or ())
+    *_, conversation_id = storage.split_key(row.conversation)
+    return conversation_id.startswith(TEST_PREFIX) and TEST_TAG in (conversations.read_metadata(row).get("tags") or ())
 
 
 def _lead(record: dict[str, Any]) -> ChangeRow | None:

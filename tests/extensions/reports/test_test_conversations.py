@@ -1,4 +1,4 @@
-"""Conversations with the tag `test` do not count, so that trying an agent costs its customer nothing."""
+"""Conversations `try-…` with the tag `test` do not count, so that trying an agent costs its customer nothing."""
 
 import random
 from typing import Any
@@ -9,7 +9,7 @@ from tests.api import Api
 from tests.extensions.reports.test_reports import REPORT, STATE, Pipeline, counts_with, without_from
 from tests.followers import follow
 
-CONVERSATION = "/v3/agents/support/convos/ann"
+CONVERSATION = "/v3/agents/support/convos/try-ann"
 TEST = {"tags": ["sales", "test"]}
 
 
@@ -20,7 +20,7 @@ def pipeline(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
 
 def write(api: Api, sender: str, **members: Any) -> None:
     body = {"messages": [{"from": sender, "item": {"text": "Hello"}}], **members}
-    assert api.post("/agents/support/interact/ann/messages", body).status == 200
+    assert api.post("/agents/support/interact/try-ann/messages", body).status == 200
 
 
 def totals(api: Api, pipeline: Pipeline) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def totals(api: Api, pipeline: Pipeline) -> dict[str, Any]:
 
 
 def test_nothing_in_a_test_conversation_counts(api: Api, pipeline: Pipeline) -> None:
-    assert api.post(STATE.format("ann"), {"metadata": TEST}).status == 200
+    assert api.post(STATE.format("try-ann"), {"metadata": TEST}).status == 200
     write(api, "human", state="requested_chat")
     write(api, "bot", state="human-chatting")
     write(api, "human", state="ended_chat")
@@ -39,15 +39,17 @@ def test_nothing_in_a_test_conversation_counts(api: Api, pipeline: Pipeline) -> 
     assert api.post("/v3/agents/support/usage", {}).data["totals"]["conversations"] == 0
 
 
-def test_a_created_conversation_with_the_tag_does_not_count(api: Api, pipeline: Pipeline) -> None:
-    assert api.post("/v3/agents/support/convos", {"conversation": TEST}).status == 200
-    assert totals(api, pipeline) == counts_with()
-
-
 @pytest.mark.parametrize("tags", [None, [], ["Test"], ["tests", "a test"]])
 def test_conversations_with_other_tags_count(api: Api, pipeline: Pipeline, tags: list[str] | None) -> None:
-    assert api.post(STATE.format("ann"), {"metadata": {"tags": tags}}).status == 200
+    assert api.post(STATE.format("try-ann"), {"metadata": {"tags": tags}}).status == 200
     write(api, "human")
+    assert totals(api, pipeline) == counts_with(conversations=1, messages=1, interactions=1)
+
+
+@pytest.mark.parametrize("conversation_id", ["ann", "retry-ann", "Try-ann"])
+def test_a_visitors_conversation_with_the_tag_counts(api: Api, pipeline: Pipeline, conversation_id: str) -> None:
+    turns = [{"from": "human", "messages": [{"item": {"text": "Hello"}}]}]
+    assert api.post(STATE.format(conversation_id), {"metadata": TEST, "turns": turns}).status == 200
     assert totals(api, pipeline) == counts_with(conversations=1, messages=1, interactions=1)
 
 
@@ -64,7 +66,7 @@ def test_repeated_and_reordered_records_of_tests_do_not_count(api: Api, pipeline
     write(api, "human")
     for text in ("Hello", "Hello?"):
         body = {"turns": [{"from": "human", "messages": [{"item": {"text": text}}]}], "metadata": TEST}
-        assert api.post(STATE.format("bo"), body).status == 200
+        assert api.post(STATE.format("try-bo"), body).status == 200
     records = pipeline.stream.read("conversations") * 3
     random.Random(1).shuffle(records)
     for record in records:
