@@ -6,6 +6,7 @@ The API's checks therefore apply to pages and forms. Writes are staged in the pa
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -36,6 +37,12 @@ def read(path: str, **values: str) -> tuple[Any, str]:
 def send(method: str, path: str, body: Any, if_match: str | None = None, **values: str) -> Any:
     """Return the response body of a request with a JSON body. Raise the operation's errors."""
     return json.loads(_call(method, path, {}, body, values, _if_match(if_match)).body)
+
+
+def create(path: str, body: Any, **values: str) -> None:
+    """Send a POST request and commit it immediately, unless the record already exists. Raise the operation's errors."""
+    with suppress(errors.PreconditionFailed):
+        commit_now(lambda: _call("POST", path, {}, body, values, {"if-none-match": "*"}))
 
 
 def post_with_query(path: str, query: dict[str, Any], if_match: str, **values: str) -> None:

@@ -1,16 +1,13 @@
 """Sample data for a new workspace: an agent with conversations and a lead. Deleting the agent removes all of it."""
 
-from functools import partial
 from typing import Any
 
 from chalice.app import Response
 
 from chalicelib import ids
 from chalicelib.extensions.console import calls, guard, pages, rights
-from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.storage import Document
 
 TITLE = "Sample agent"
 PREFIX = "sample-"
@@ -51,7 +48,10 @@ _LEAD, _ORIGIN = "Lena Vogel", "web-chat"
 
 @signed_in("/agents")
 def add_sample_data(session: Session) -> Response:
-    """Create the agent once per form, with its conversations and its lead, and show the inbox."""
+    """Create the agent once per form, with its conversations and its lead, and show the inbox.
+
+    A form that is sent again completes what is missing, and changes no conversation that people may have answered.
+    """
     rights.require_operator(session)
     form_id = guard.form().get("form_id")
     body = {"agent": {"title": TITLE, "description": _DESCRIPTION}}
@@ -67,15 +67,11 @@ def add_sample_data(session: Session) -> Response:
 
 def _add_conversation(agent_id: str, convo_id: str, name: str, state: str, turns: list[Any]) -> None:
     metadata = {"userName": name, "userEmail": _email(name), "state": state, "origin": _ORIGIN}
-    commit_now(partial(_save, agent_id, convo_id, {"turns": turns, "metadata": metadata}))
+    calls.create(_STATE, {"turns": turns, "metadata": metadata}, agent_id=agent_id, user_id=convo_id)
 
 
 def _email(name: str) -> str:
     return f"{name.lower().replace(' ', '.')}@example.com"
-
-
-def _save(agent_id: str, convo_id: str, conversation: Document) -> None:
-    calls.send("POST", _STATE, conversation, agent_id=agent_id, user_id=convo_id)
 
 
 def _turns(texts: tuple[str, ...], start: int) -> list[Any]:

@@ -240,6 +240,31 @@ def test_a_trial_goes_on_and_adds_a_message_once_per_form(operator: Browser, api
     assert conversation["messagesNum"] == 2 and conversation["ID"].startswith("try-")
 
 
+def test_sample_data_sent_again_keeps_what_people_answered(operator: Browser, api: Api) -> None:
+    page = operator.open("/overview")
+    operator.submit(page, "/sample-data", {})
+    (agent,) = api.get("/v3/agents").data
+    answer = {"messages": [{"from": "human-agent", "item": {"text": "Yes."}}], "state": "ended_chat"}
+    assert api.post(f"/agents/{agent['ID']}/interact/sample-1/messages", answer).status == 200
+    assert api.delete(f"/v3/agents/{agent['ID']}/convos/sample-2").status == 200
+    operator.submit(page, "/sample-data", {})
+    first = api.get(f"/v3/agents/{agent['ID']}/convos/sample-1").data
+    assert (first["messagesNum"], first["state"]) == (4, "ended_chat")
+    assert api.get(f"/v3/agents/{agent['ID']}/convos/sample-2").data["messagesNum"] == 2
+
+
+def test_a_trial_sent_again_keeps_its_tags(operator: Browser, api: Api) -> None:
+    api.post("/v2/agents/support", {"title": "Support"})
+    page = operator.open("/agents/support/try")
+    operator.submit(page, "/try", {"text": "First"})
+    (trial,) = api.get("/v3/agents/support/convos").data
+    path, change = f"/v3/agents/support/convos/{trial['ID']}", {"tags": ["test", "keep"], "userName": "Ann"}
+    assert api.patch(path, {"conversation": change}).status == 200
+    operator.submit(page, "/try", {"text": "First"})
+    kept = api.get(path).data
+    assert (kept["tags"], kept["userName"], kept["messagesNum"]) == (["test", "keep"], "Ann", 1)
+
+
 def test_a_trial_has_a_readable_visitor_and_says_that_it_does_not_count(operator: Browser, api: Api) -> None:
     api.post("/v2/agents/support", {"title": "Support"})
     for language, visitor, counts in (
