@@ -1,4 +1,4 @@
-// Adds a button that copies the text of each element with `data-copy`.
+// Adds a button that copies each element with `data-copy`.
 for (const text of document.querySelectorAll("[data-copy]")) {
   if (!navigator.clipboard) break; // allowed only over HTTPS and on localhost
   const button = document.createElement("button"), { copy, copied } = text.dataset;

@@ -30,17 +30,17 @@ const show = ({ status, response: page }) => {
   if (next && next.href !== link?.href) link?.replaceWith(next);
   if (newList) replace(newList);
   for (const field of document.querySelectorAll("[name=form]")) field.value = newer.dataset.form;
-  if (isMore && mayNotify() && !document.hasFocus()) notify();
+  if (isMore && mayNotify() && !document.hasFocus()) setTimeout(notify); // throws on Android
   return "";
 };
 
-// Tells a person who looks elsewhere that more visitors wait. Tabs with one tag tell it once.
+// Tells a person elsewhere that more visitors wait. Tabs with one tag tell it once.
 const notify = () => {
   const tag = `${count.title}: ${count.textContent}`;
   new Notification(tag, { tag }).onclick = () => focus();
 };
 
-// Keeps the focus, the scroll position, the chosen rows and the open conversation's mark.
+// Keeps the focus, scroll position, chosen rows and the open conversation's mark.
 const replace = (newList) => {
   const key = (element) => element?.getAttribute("href") ?? element?.name;
   const focused = key(list.querySelector(":focus")), checked = [...list.querySelectorAll(":checked")].map(key);

@@ -271,16 +271,19 @@ def test_a_hidden_page_does_not_ask_for_the_list(person: Person) -> None:
 # Keep the notifications that the page shows, as if the person had allowed them, and answer no.
 _ALLOW = """
 window.shown = [];
-window.Notification = class { constructor(...given) { window.shown.push(given); } };
+window.Notification = class { constructor(...given) { window.shown.push(given); %s } };
 window.Notification.permission = "granted";
 document.hasFocus = () => false;
 """
 
 
-def test_a_browser_that_may_notify_does_so_in_a_hidden_page_when_more_visitors_wait(person: Person, run: Run) -> None:
+@pytest.mark.parametrize("then", ["", "throw new TypeError('Illegal constructor')"], ids=["shown", "thrown on Android"])
+def test_a_browser_that_may_notify_does_so_in_a_hidden_page_when_more_visitors_wait(
+    then: str, person: Person, run: Run
+) -> None:
     person.open("/overview")
     waiting = int(person.read("[data-waiting]", "textContent") or 0)
-    person.driver.execute_script(_ALLOW)
+    person.driver.execute_script(_ALLOW % then)
     person.hide(True)
     converse(run, "notice", {"userName": "Nora", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
     person.driver.execute_script("window.dispatchEvent(new Event('online'))")  # without this, the test waits 20 seconds
@@ -288,6 +291,8 @@ def test_a_browser_that_may_notify_does_so_in_a_hidden_page_when_more_visitors_w
     person.driver.execute_script("window.dispatchEvent(new Event('online'))")
     text = f"Waiting for a person: {waiting + 1}"
     assert person.driver.execute_script("return shown") == [[text, {"tag": text}]]
+    assert (person.read("[data-waiting]", "textContent"), person.read(".notice")) == (str(waiting + 1), "")
+    assert len(person.log()) == bool(then)
     ask(run, "PATCH", "/v3/agents/support/convos/notice", {"conversation": {"state": "ended_chat"}})
 
 
