@@ -79,10 +79,10 @@ def last_test(deliveries: Sequence[Document]) -> Document | None:
     return _newest_outcome(filter(_is_test, deliveries))
 
 
-def is_test_failing(webhook: Document, deliveries: Sequence[Document]) -> bool:
-    """Return whether a test failed and no event has been sent since then. A paused webhook is not failing."""
+def failing_test(webhook: Document, deliveries: Sequence[Document]) -> Document | None:
+    """Return the newest delivery with an outcome if it is a test that failed and the webhook is enabled."""
     newest = _newest_outcome(deliveries) if webhook["enabled"] else None
-    return bool(newest and _is_test(newest) and newest["status"] in FAILED)
+    return newest if newest and _is_test(newest) and newest["status"] in FAILED else None
 
 
 def not_counted(deliveries: Sequence[Document], events: Sequence[Document]) -> dict[str, int]:

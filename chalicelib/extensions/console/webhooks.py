@@ -219,7 +219,7 @@ def _page(
         groups=event_groups(),
         deliveries=page["data"],
         events=_read_events(webhook_id, page["data"], query),
-        is_test_failing=is_newest and webhook_health.is_test_failing(webhook, page["data"]),
+        test_step=_test_step(webhook, page["data"]) if is_newest else None,
         not_counted=partial(webhook_health.not_counted, page["data"]),
         last_test=webhook_health.last_test(page["data"]) if is_newest else None,
         host=urlsplit(webhook.get("url", "")).netloc,
@@ -244,6 +244,12 @@ def _confirmation(done: str | None, deliveries: list[Document]) -> str | None:
     if done in _SENDING and not any(one["status"] == "pending" for one in deliveries):
         return None
     return done if done in (*_ACTIONS, "created", *_SENDING) else None
+
+
+def _test_step(webhook: Document, deliveries: list[Document]) -> str | None:
+    """Return the name of the text that explains why tests fail, or None if the newest delivery is no failed test."""
+    test = webhook_health.failing_test(webhook, deliveries)
+    return webhook_deliveries.next_step(test) if test else None
 
 
 def _list_deliveries(webhook_id: str, query: Document) -> Any:

@@ -58,14 +58,21 @@ def test_a_failed_test_is_no_failing_event_but_the_webhook_is_not_active(
     assert badges(operator.open("/settings")) == badges(operator.open(path)) == []
     page = operator.open(path).text
     assert '<em class="state bad">Test failed</em>' in page and "Redeliver failed events" not in page
+    assert "The event was never sent." in page and "Change the URL" not in page
     assert "Test failed</em>" not in operator.open(f"{path}?status=failed").text
     assert "No event sent in the last 30 days, apart from tests." in page
     last = f'<a href="{operator.home}{path}/deliveries/{test["id"]}"><time '
     assert f'<strong class="error">Last test failed</strong>: It was not sent in time. · {last}' in page
+    operator.submit(operator.open(path), path, {"action": "test"})
+    finish(workspace.workspace_id, webhook_id, deliveries(workspace_api, path)[-1]["id"], 404)
+    assert (
+        f'<a class="button" href="{operator.home}{path}?change=url#details">Change the URL</a>'
+        in operator.open(path).text
+    )
     event = queue_event(workspace.workspace_id, webhook_id)
     fail_delivery(workspace.workspace_id, webhook_id, event)
     operator.submit(operator.open(path), path, {"action": "test"})
-    deliver(workspace.workspace_id, webhook_id, deliveries(workspace_api, path)[-1]["id"])
+    finish(workspace.workspace_id, webhook_id, deliveries(workspace_api, path)[-1]["id"])
     page = operator.open(path).text
     assert "0 of 1 delivered" in page and '<em class="state bad">Failing</em>' in page  # a test repairs nothing
     assert '<strong class="good">Last test delivered</strong> · <a ' in page
@@ -82,22 +89,22 @@ def test_the_number_of_delivered_events_says_what_it_does_not_count(
         queue_event(workspace.workspace_id, webhook_id)
         operator.submit(operator.open(path), path, {"action": "test"})
     for one in deliveries(workspace_api, path):
-        deliver(workspace.workspace_id, webhook_id, one["id"])
+        finish(workspace.workspace_id, webhook_id, one["id"])
     assert re.search(
         "2 of 2 delivered</strong> since <time[^>]*>[^<]*</time> · apart from tests \\(2\\)<", operator.open(path).text
     )
     operator.submit(operator.open(path), f"/deliveries/{deliveries(workspace_api, path)[0]['id']}", {})
     omitted = "apart from tests (2) · apart from earlier deliveries of the same events (1) · not sent yet (1)<"
     assert omitted in operator.open(path).text
-    deliver(workspace.workspace_id, webhook_id, deliveries(workspace_api, path)[-1]["id"])
+    finish(workspace.workspace_id, webhook_id, deliveries(workspace_api, path)[-1]["id"])
     assert "apart from earlier deliveries of the same events (1)<" in operator.open(path).text
 
 
-def deliver(workspace_id: str, webhook_id: str, delivery_id: str) -> None:
-    """Record that the receiver acknowledged a delivery."""
+def finish(workspace_id: str, webhook_id: str, delivery_id: str, status: int = 200) -> None:
+    """Record the status with which the receiver responded to a delivery."""
     row = ledger.read(workspace_id, webhook_id, delivery_id)
     assert ledger.claim(row)
-    ledger.record_outcome(row, Outcome(200, None, 12))
+    ledger.record_outcome(row, Outcome(status, None if status == 200 else f"The receiver responded with {status}.", 12))
 
 
 def test_settings_open_without_the_state_of_the_webhooks(
