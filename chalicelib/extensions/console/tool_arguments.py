@@ -1,7 +1,7 @@
 """The arguments of a tool's test: a field for each parameter, or one JSON field if the parameters do not fit."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -18,7 +18,7 @@ TYPE_NAMES = {"string": "text", "integer": "number"}
 _MAX_TYPE = 30  # the maximum characters of an unknown type
 # Values of these types are JSON. All other values are texts.
 _JSON_TYPES = {"number", "integer", "boolean", "object", "array"}
-_PATH = "path"
+_PATH, _MASK = "path", "***"
 
 
 def form_members(tool: Document) -> Document:
@@ -49,6 +49,21 @@ def needed(tool: Document) -> Iterator[str]:
         is_stored = any(field.get(name) is not None for name in ("value", "defaultValue"))
         if not is_stored and (field.get("required") or field.get("in") == _PATH):
             yield key
+
+
+def preview(tool: Document, secrets: Container[str]) -> str:
+    """Return a call as HTTP text, with the names of its parameters in braces. `secrets` are the ids of fixed values."""
+    method, url = str(tool.get("method") or "GET").upper(), str(tool.get("serverUrl") or "")
+    places: dict[str, dict[str, str]] = {}
+    for key, field in _fields(tool).items():
+        place = str(field.get("in") or ("query" if method in ("GET", "DELETE") else "body"))
+        places.setdefault(place, {})[key] = _MASK if field.get("id") in secrets else f"{{{key}}}"
+    query = "&".join(f"{key}={value}" for key, value in places.get("query", {}).items())
+    secret = {"X-Tool-Secret": _MASK} if "serverUrlSecret" in secrets else {}
+    headers = [f"\n{key}: {value}" for key, value in {**places.get("header", {}), **secret}.items()]
+    body = f"\n\n{template_filters.indented_json(places['body'], _MAX_ARGUMENTS)}" if "body" in places else ""
+    text = f"{method} {url}{'&' if '?' in url else '?'}{query}" if query else f"{method} {url}"
+    return template_filters.truncate(f"{text}{''.join(headers)}{body}", _MAX_ARGUMENTS) if url else ""
 
 
 def _fields(tool: Document) -> dict[str, Document]:

@@ -178,4 +178,5 @@ def show(
 def _test_form(page: ToolPage) -> Document:
     """Return the members of the test's form. It has no field for a parameter with a fixed value."""
     left = [field for field in page.tool.get("fields") or () if field["id"] not in page.secrets]
-    return {"id": page.tool["id"], **tool_arguments.form_members({"fields": left})}
+    preview = tool_arguments.preview(page.tool, page.secrets)
+    return {"id": page.tool["id"], "preview": preview, **tool_arguments.form_members({"fields": left})}

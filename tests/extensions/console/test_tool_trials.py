@@ -91,9 +91,13 @@ def test_a_changed_tool_is_saved_and_tested_with_the_same_values(operator: Brows
     for test in (page, operator.post(path, {**controls(page), **values, "description": "Boats"})):
         assert 'value="&#39;7&#39;"' in test.text and '<option value="true" selected>' in test.text
         assert controls(test)["name"] == "find_all"
-    assert "The tool has been saved." in test.text and 'class="result"' not in test.text
+    assert "The tool has been saved." in test.text and 'aria-labelledby="result"' not in test.text
     invalid = operator.post(path, {**controls(test), **values, "name": "find all", "action": "test"})
-    assert invalid.status == 400 and 'value="&#39;7&#39;"' in invalid.text and 'class="result"' not in invalid.text
+    assert (
+        invalid.status == 400
+        and 'value="&#39;7&#39;"' in invalid.text
+        and 'aria-labelledby="result"' not in invalid.text
+    )
 
 
 def test_a_retested_tool_is_not_changed(operator: Browser, workspace_api: Api) -> None:
@@ -146,3 +150,20 @@ def test_a_request_with_a_body_is_shown_as_a_command(operator: Browser, workspac
     path = create(workspace_api, method="POST", serverUrl="http://127.0.0.1:9/a b", fields=fields)
     test = text_of(operator.post(path, {**controls(operator.open(path)), "argument.boat": "it's", "action": "test"}))
     assert """-H 'Content-Type: application/json' \\ --data '{"boat":"it'"'"'s"}'""" in test
+
+
+@pytest.mark.parametrize(
+    ("method", "request_text"),
+    [
+        ("GET", "GET https://a.test/{pier}?v=1&day={day} X-Key: *** X-Lang: {X-Lang} X-Tool-Secret: ***"),
+        ("POST", 'POST https://a.test/{pier}?v=1 X-Key: *** X-Lang: {X-Lang} X-Tool-Secret: *** { "day": "{day}" }'),
+    ],
+)
+def test_the_page_shows_the_request_before_the_first_test(
+    operator: Browser, workspace_api: Api, method: str, request_text: str
+) -> None:
+    headers = [{"key": "X-Key", "in": "header", "value": CANARY}, {"key": "X-Lang", "in": "header"}]
+    fields = [{"key": "pier", "in": "path"}, {"key": "day"}, *headers]
+    members = {"serverUrl": "https://a.test/{pier}?v=1", "serverUrlSecret": CANARY, "fields": fields}
+    page = operator.open(create(workspace_api, method=method, **members))
+    assert text_of(page).endswith(f"Save and test Request {request_text}") and CANARY not in page.text
