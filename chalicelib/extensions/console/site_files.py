@@ -1,5 +1,6 @@
 """The files with which a developer puts an agent's chat on a site: the page, its script and two example servers."""
 
+import html
 import json
 from pathlib import Path
 from urllib.parse import quote
@@ -7,9 +8,11 @@ from urllib.parse import quote
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console import guard, pages
+from chalicelib.extensions.console import guard, pages, template_filters
+from chalicelib.extensions.console.calls import query_string
 from chalicelib.http import current_request
 from chalicelib.ids import IDENTIFIER
+from chalicelib.storage import Document
 
 PAGE, SCRIPT, PYTHON, NODE = "chat.html", "chat.js", "server.py", "server.mjs"
 SERVERS = {PYTHON: "python3", NODE: "node"}
@@ -20,12 +23,18 @@ _FOLDER = Path(__file__).parent / "site"
 # The project's checks of its own modules do not apply to the example, so its name does not end with `.py`.
 _STORED = {PAGE: PAGE, SCRIPT: SCRIPT, PYTHON: "server.py.txt", NODE: NODE}
 _MEDIA = "text/plain; charset=utf-8"
-# A string in each server, which the agent's URL replaces.
-_PLACEHOLDER = '"$AGENT"'
+# A string in each server, which the agent's URL replaces, and one in the page, which its title replaces.
+_PLACEHOLDER, _TITLE = '"$AGENT"', ">Chat<"
+_MAX_TITLE = 100
+TRANSLATED = ("nl",)
+"""The languages of the page and its script, apart from English. A JSON file for each has the texts that it replaces."""
 
 
 def download(name: str) -> Response:
-    """Return a file that contains no secret, so it needs no session. A server is for the agent in the query."""
+    """Return a file that contains no secret, so it needs no session.
+
+    A server is for the agent in the query. The page has the title in the query, and with the script its language.
+    """
     return guard.with_error_page(lambda: _download(name), guard.language_of(None))
 
 
@@ -35,8 +44,27 @@ def read(name: str, agent_id: str) -> str:
     return text.replace(_PLACEHOLDER, json.dumps(f"{pages.service_url()}/agents/{quote(agent_id, safe='')}"))
 
 
+def query(name: str, agent: Document) -> str:
+    """Return the query string of an agent's file, or an empty string if the file is the same for all agents."""
+    if name in SERVERS:
+        return query_string({"agent": agent["ID"]})
+    title = template_filters.agent_title(agent)[:_MAX_TITLE] if name == PAGE else None
+    return query_string({"title": title, "lang": agent["lang"] if agent.get("lang") in TRANSLATED else None})
+
+
 def _download(name: str) -> Response:
-    agent_id = current_request.query_value("agent") or ""
+    agent_id, title, language = (current_request.query_value(one) or "" for one in ("agent", "title", "lang"))
     if name not in _STORED or (name in SERVERS and not IDENTIFIER.fullmatch(agent_id)):
         raise errors.NotFound.of("file")
-    return pages.download(name, _MEDIA, read(name, agent_id))
+    text = _translate(read(name, agent_id), name, language)
+    named = text.replace(_TITLE, f">{html.escape(title[:_MAX_TITLE])}<") if title and name == PAGE else text
+    return pages.download(name, _MEDIA, named)
+
+
+def _translate(text: str, name: str, language: str) -> str:
+    """Return the file in one of the languages, with the original text for other languages."""
+    if language in TRANSLATED:
+        texts = json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8"))
+        for original, translation in texts.get(name, {}).items():
+            text = text.replace(original, translation)
+    return text

@@ -40,7 +40,7 @@ def _page(session: Session, agent: Document, server: str | None, key: str | None
         "/agents",
         record=agent,
         facts=agent_facts.read(session, [agent["ID"]]),
-        files=(site_files.PAGE, site_files.SCRIPT, selected),
+        files={name: site_files.query(name, agent) for name in (site_files.PAGE, site_files.SCRIPT, selected)},
         servers=site_files.SERVERS,
         server=selected,
         address=site_files.ADDRESS,

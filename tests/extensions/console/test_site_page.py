@@ -1,6 +1,7 @@
 """Operators put an agent's chat on a site: the page shows the files, the key and whether a visitor has written."""
 
 import html
+import json
 import re
 
 import pytest
@@ -21,7 +22,9 @@ NOT_SEEN, SEEN = "Not seen yet.", "A visitor has written."
 def test_the_page_has_the_files_and_the_instructions_for_a_developer(operator: Browser, query: str, name: str) -> None:
     page = operator.open(PAGE + query, **HOST)
     downloads = re.findall(r'<a class="button second" href="([^"]*)" download>', page.text)
-    assert downloads == [f"/console/site/{one}" for one in ("chat.html", "chat.js", f"{name}?agent=support")]
+    assert downloads == [
+        f"/console/site/{one}" for one in ("chat.html?title=Support", "chat.js", f"{name}?agent=support")
+    ]
     assert all(Api().call("GET", one, None, {}).status == 200 for one in downloads)
     (text,) = re.findall(r'data-copy="Copy the instructions"[^>]*>(.*?)</pre>', page.text, re.DOTALL)
     addresses = re.findall(r'curl -sSO "([^"]*)"', html.unescape(text))
@@ -48,17 +51,39 @@ def test_the_key_appears_on_the_same_page_after_one_click(
     assert (refused.status, key in refused.text) == (403, False)
 
 
+def test_the_files_have_the_title_and_the_language_of_the_agent(operator: Browser, workspace_api: Api) -> None:
+    workspace_api.patch("/v3/agents/support", {"agent": {"title": "Bikes <&> co", "lang": "nl"}})
+    addresses = re.findall(r'href="([^"]*)" download>', operator.open(PAGE, **HOST).text)
+    page, script = (Api().call("GET", html.unescape(one), None, {}).text for one in addresses[:2])
+    assert "<title>Bikes &lt;&amp;&gt; co</title>" in page and "<h1>Bikes &lt;&amp;&gt; co</h1>" in page
+    assert 'lang="nl"' in page and "Schrijf een bericht" in page and "De assistent antwoordt." in script
+    for path, text in (
+        ("chat.html?lang=de&title=", "<h1>Chat</h1>"),
+        ("chat.js?lang=..%2Fnl", "The assistant answers."),
+    ):
+        assert text in Api().call("GET", f"/console/site/{path}", None, {}).text
+
+
+@pytest.mark.parametrize("language", site_files.TRANSLATED)
+def test_each_translated_text_is_in_its_file(language: str) -> None:
+    texts = json.loads((site_files._FOLDER / f"{language}.json").read_text(encoding="utf-8"))
+    for name, translations in texts.items():
+        content = (site_files._FOLDER / name).read_text(encoding="utf-8")
+        assert {original: content.count(original) for original in translations} == dict.fromkeys(translations, 1)
+
+
 def test_the_page_says_when_a_visitor_has_written(operator: Browser, workspace_api: Api) -> None:
     operator.submit(operator.open("/agents/support/try"), "/try", {"text": "A trial"})
     workspace_api.post("/agents/support/interact/sample-1/state", written("Sample"))
     workspace_api.post("/agents/support/interact/silent/state", {"metadata": {"userName": "Silent"}})
     page = operator.open(PAGE).text
     assert NOT_SEEN in page and SEEN not in page and 'class="card ready"' not in page
+    assert page.count(">Try it<") == 1  # the tab
     (again,) = re.findall(r'href="([^"]*#check)">Check again</a>', page)
     metadata = {"metadata": {"userName": "Ann <b>"}}
     workspace_api.post("/agents/support/interact/v@1/state", {**written("Hello"), **metadata})
     page = operator.open(html.unescape(again).removeprefix(operator.home)).text
-    assert NOT_SEEN not in page and SEEN in page and 'class="card ready"' in page
+    assert NOT_SEEN not in page and SEEN in page and page.count('class="card ready"') == 3
     assert f'<a href="{operator.home}/convos/support/v%401">Ann &lt;b&gt;</a>, <time' in page
 
 
