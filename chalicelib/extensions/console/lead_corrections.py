@@ -46,6 +46,8 @@ def save(session: Session, lead: Document, tag: str, change: Document, other_ids
     errors of the operation, and NotFound if the person cannot see another lead's agent.
     """
 
+    _require_different([lead["id"], *other_ids])
+
     def save_all() -> Correction:
         calls.send("PATCH", _PATH, {"lead": change}, tag, lead_id=lead["id"])
         return correct_others(session, contact_of(lead), change, other_ids)
@@ -59,6 +61,11 @@ def correct_others(session: Session, contact: Contact, change: Document, lead_id
         raise errors.Invalid("The form has invalid leads.")
     corrected = sum(_correct(session, contact, row, change) for row in _find(session, lead_ids))
     return Correction(corrected, len(lead_ids) - corrected)
+
+
+def _require_different(lead_ids: list[str]) -> None:
+    if len({*lead_ids}) < len(lead_ids):
+        raise errors.Invalid("The form contains a lead twice.")
 
 
 def _correct(session: Session, contact: Contact, row: store.LeadRow, change: Document) -> bool:

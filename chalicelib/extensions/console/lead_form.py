@@ -1,5 +1,7 @@
 """The page of a lead: the person, what was said, and the forms to correct and delete the lead."""
 
+import hashlib
+import json
 import re
 from contextlib import suppress
 from functools import partial
@@ -42,8 +44,8 @@ _EMAIL = re.compile(r"[^@\s]+@[^@\s.]+(\.[^@\s.]+)+")
 @signed_in("/leads")
 def read_lead(session: Session, agent_id: str, lead_id: str) -> Response:
     """Show a lead with its conversation, the person's other leads, and a form."""
-    lead, tag = _read(session, agent_id, lead_id)
-    return _page(session, lead, tag, fields.values(_fields(lead).fields, lead))
+    lead, _ = _read(session, agent_id, lead_id)
+    return _page(session, lead, fields.values(_fields(lead).fields, lead))
 
 
 @signed_in("/leads")
@@ -79,8 +81,14 @@ def _save(session: Session, agent_id: str, lead_id: str, sent: dict[str, str]) -
         return _saved(session, lead, older=older, **{name: number or "" for name, number in result.items()})
 
     others = sent.get("others", "").split()
-    show = partial(_page, session, lead, tag, values, chosen=sent.get("others"))
-    return settings.save_form(sent, tag, fields.values(own, lead), values, show, save)
+    show = partial(_page, session, lead, values, chosen=sent.get("others"))
+    stored = fields.values(own, lead)
+    return settings.save_form(sent, _form_tag(stored), stored, values, show, save)
+
+
+def _form_tag(values: dict[str, Any]) -> str:
+    """Return a digest of the form's stored values. A change of the status alone does not interrupt a correction."""
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:32]
 
 
 def _correct_older(session: Session, agent_id: str, lead_id: str, sent: dict[str, str]) -> Response:
@@ -125,7 +133,6 @@ def _fields(lead: Document) -> fields.FieldsThatFit:
 def _page(
     session: Session,
     lead: Document,
-    tag: str,
     values: dict[str, Any],
     error: errors.ApiError | None = None,
     conflicts: Any = (),
@@ -140,7 +147,7 @@ def _page(
         error,
         conflicts,
         lead=lead,
-        tag=tag,
+        tag=_form_tag(fields.values(_fields(lead).fields, lead)),
         values=values,
         left_out=left_out,
         conversation=leads.conversation_of(lead),

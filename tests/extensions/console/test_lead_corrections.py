@@ -56,6 +56,14 @@ def test_a_correction_is_for_one_lead_by_default(bo: Browser, path: str, workspa
     assert stored(workspace_api) == ["ann@new.test", "joann@a.test", "ann@a.test"]
 
 
+def test_a_lead_is_not_corrected_twice(bo: Browser, path: str, workspace_api: Api) -> None:
+    page, before = bo.open(path), stored(workspace_api)
+    other = chosen(page.text)["others"]
+    for others in (f"{other} {other}", path.rpartition("/")[2]):
+        assert bo.submit(page, path, {**NEW, "others": others}).status == 400
+    assert stored(workspace_api) == before
+
+
 def test_leads_that_changed_in_the_meantime_keep_their_details(bo: Browser, path: str, workspace_api: Api) -> None:
     third, fourth = (add_lead(workspace_api, email="ann@a.test") for _ in range(2))
     page = bo.open(path)

@@ -36,6 +36,18 @@ def test_a_lead_is_corrected(bo: Browser, path: str, workspace_api: Api) -> None
     assert (stale.status, "<img" in stale.text) == (412, False)
 
 
+def test_only_a_change_of_the_forms_own_fields_interrupts_a_correction(
+    bo: Browser, path: str, workspace_api: Api
+) -> None:
+    page, lead_id = bo.open(path), path.rpartition("/")[2]
+    bo.submit(page, path, {"status": "contacted"})
+    assert bo.submit(page, path, {"name": "Ann", "email": "", "phone": ""}).status == 200
+    assert workspace_api.get(f"/v3/leads/{lead_id}").data["name"] == "Ann"
+    refused = bo.submit(page, path, {"name": "Anna", "email": "", "phone": ""})
+    assert refused.status == 412 and "since you opened the page" in refused.text
+    assert workspace_api.get(f"/v3/leads/{lead_id}").data["name"] == "Ann"
+
+
 def test_a_corrected_email_is_an_address(bo: Browser, path: str, workspace_api: Api) -> None:
     page = bo.open(path)
     # A browser would refuse to send a form whose unchanged email is another text, such as "not given".
