@@ -212,8 +212,10 @@ def _add_tags(session: Session, values: dict[str, str], fields: dict[str, str]) 
 def _remove_tags(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
     """Remove the tags of the pressed button, and put those that the conversation had into the field `changed`."""
     _require_tags(session)
-    tags, (record, etag) = fields.get("untag", "").split(SEPARATOR), calls.read(_PATH, **values)
+    pressed = fields.get("untag", "").replace("\r\n", "\n")  # a browser sends line breaks like this
+    record, etag = calls.read(_PATH, **values)
     stored = record.get("tags") or []
+    tags = [pressed] if pressed in stored else pressed.split(SEPARATOR)
     removed = [tag for tag in stored if tag in tags]
     fields["changed"] = SEPARATOR.join(removed)
     if removed:

@@ -56,6 +56,13 @@ def test_each_tag_has_a_button_that_removes_it(signed_in: Browser, workspace_api
     assert tags_of(workspace_api) == ["dog", "a, b"]
 
 
+@pytest.mark.parametrize(("tag", "sent"), [("dog\ta", "dog\ta"), ("dog\na", "dog\r\na")], ids=["tab", "line break"])
+def test_a_tag_with_white_space_is_removed_alone(tag: str, sent: str, signed_in: Browser, workspace_api: Api) -> None:
+    change(workspace_api, ["dog", "a", tag])
+    signed_in.submit(signed_in.open(CONVO), CONVO, {"untag": sent})
+    assert tags_of(workspace_api) == ["dog", "a"]
+
+
 def test_a_form_that_changes_no_tag_offers_no_undo(signed_in: Browser, workspace_api: Api) -> None:
     for fields in ({"action": "tag", "tags": "dog"}, {"untag": "gone"}):
         page = signed_in.submit(signed_in.open(CONVO), CONVO, fields)
