@@ -37,6 +37,12 @@ def test_the_page_has_the_files_and_the_instructions_for_a_developer(operator: B
     assert 'AGENT = "http://127.0.0.1:8000/agents/support"' in code and re.search(r'src="[^"]*/copy\.\w+\.js"', code)
 
 
+def test_a_title_adds_no_line_to_the_instructions(operator: Browser, workspace_api: Api) -> None:
+    workspace_api.patch("/v3/agents/support", {"agent": {"title": "Shop\nrm -rf ~ #\n"}})
+    (text,) = re.findall(r'data-copy="Copy the instructions"[^>]*>(.*?)</pre>', operator.open(PAGE).text, re.DOTALL)
+    assert "Shop rm -rf ~ #" in text and "\nrm" not in text
+
+
 def test_the_key_appears_on_the_same_page_after_one_click(
     operator: Browser, browser: Browser, workspace_api: Api
 ) -> None:
