@@ -132,7 +132,9 @@ def submitted_values(page: ToolPage, sent: dict[str, str]) -> dict[str, Any]:
 
 
 def run_test(session: Session, page: ToolPage, sent: dict[str, str]) -> Trial:
-    """Call the tool's server with the submitted arguments, unless a parameter that the call needs is missing."""
+    """Call the tool's server with the submitted arguments, unless the URL or a parameter that it needs is missing."""
+    if not page.tool.get("serverUrl"):
+        return Trial(sent, wrong=(("", guard.texts(session)("test_needs_url")),))
     return tool_results.run(session, page.tool, page.needed, sent)
 
 
