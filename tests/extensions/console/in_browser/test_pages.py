@@ -75,6 +75,7 @@ const one = document.activeElement, style = getComputedStyle(one), box = one.get
 const shown = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
 return [one.outerHTML.slice(0, 120), shown && style.outlineStyle === 'solid' && parseFloat(style.outlineWidth) >= 2];
 """
+_DISPLAYS = "return [...document.querySelectorAll('table')].map((one) => getComputedStyle(one).display)"
 # Elements and attributes that only unescaped text can create.
 _FIND_UNESCAPED = """
 // The pages focus wrong fields, the result of a tool's test and, before the sign-in, the first field.
@@ -179,7 +180,7 @@ def test_axe_finds_no_violation_before_the_sign_in(path: str, scheme: str, stran
 
 
 def check(person: Person, scheme: str) -> None:
-    """Fail if axe-core finds a violation or a text has insufficient contrast, at either width."""
+    """Fail if axe-core finds a violation, a text has insufficient contrast or a wide table is not laid out as one."""
     if shutil.which("npm") is None:
         pytest.skip("NOT TESTED with axe-core: npm is missing.")
     axe.install()
@@ -189,6 +190,7 @@ def check(person: Person, scheme: str) -> None:
         assert axe.violations(person.driver) == []
         assert [one for one in axe.contrasts(person.driver) if one[1] < one[2]] == []
         assert person.driver.execute_script("return document.documentElement.scrollWidth") <= size[0]
+        assert size == NARROW or {*person.driver.execute_script(_DISPLAYS)} <= {"table", "none"}
 
 
 def test_a_version_and_the_test_of_a_tool_pass_the_same_checks(person: Person) -> None:
