@@ -30,6 +30,7 @@ from chalicelib.storage import Document
 
 _PATH = "/v3/agents/{agent_id}"
 _FIELDS = (_TITLE, _LANG, _PROMPT, _TEMPLATE) = ("title", "lang", "vg_systemPrompt", "template")
+_KEPT_TEMPLATE = "kept_template"
 STARTERS = ("support", "leads", "bookings")
 """The names of the agents that the form for a new agent suggests. Their texts are `starter.<name>`."""
 _MAX_LEADS = 1_000  # a deletion page counts at most this many leads
@@ -148,7 +149,10 @@ def _suggested(t: Texts, starter: str) -> dict[str, str]:
 
 
 def _with_suggestion(t: Texts, sent: dict[str, str], starter: str) -> dict[str, str]:
-    """Return the form's fields with a suggestion's texts, which replace empty texts and other suggestions only."""
+    """Return the form's fields with a suggestion's texts, which replace empty texts and other suggestions only.
+
+    While another suggestion than the template is selected, a typed template is kept in a field that creates nothing.
+    """
     suggestions = [_suggested(t, one) for one in STARTERS]
     suggested = _suggested(t, starter) if starter in STARTERS else {_TITLE: "", _PROMPT: ""}
     replaced = {
@@ -156,7 +160,9 @@ def _with_suggestion(t: Texts, sent: dict[str, str], starter: str) -> dict[str, 
         for name, text in suggested.items()
         if _lines(sent.get(name, "")) in ("", *(one[name] for one in suggestions))
     }
-    return {**{name: text for name, text in sent.items() if name != _TEMPLATE}, **replaced}
+    others = {name: text for name, text in sent.items() if name not in (_TEMPLATE, _KEPT_TEMPLATE)}
+    template = sent.get(_TEMPLATE) or sent.get(_KEPT_TEMPLATE, "")
+    return {**others, **replaced, _TEMPLATE if starter == _TEMPLATE else _KEPT_TEMPLATE: template}
 
 
 def _lines(text: str) -> str:

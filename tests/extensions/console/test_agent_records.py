@@ -104,6 +104,17 @@ def test_a_suggestion_keeps_what_was_typed(operator: Browser, workspace_api: Api
 
 
 @needs_copies
+def test_a_typed_template_is_kept_while_another_start_is_selected(operator: Browser, workspace_api: Api) -> None:
+    page = operator.submit(operator.open("/new-agent"), "/new-agent", {"start": "template", "title": "T"})
+    page = operator.submit(page, "/new-agent", {"start": "support", "title": "T", "template": '{"a": "<b>"}'})
+    page = operator.submit(page, "/new-agent", {"start": "blank", "title": "T", "vg_systemPrompt": "Typed"})
+    again = operator.submit(page, "/new-agent", {"start": "template", "title": "T", "vg_systemPrompt": "Typed"})
+    assert "{&#34;a&#34;: &#34;&lt;b&gt;&#34;}</textarea>" in again.text
+    created = operator.submit(page, "/new-agent", {"title": "T", "vg_systemPrompt": "Typed"})
+    assert "<h1>T</h1>" in created.text and ">\nTyped</textarea>" in created.text
+
+
+@needs_copies
 def test_a_template_is_one_of_the_starts_of_a_new_agent(operator: Browser, workspace_api: Api) -> None:
     page = operator.open("/new-agent?start=template")
     for _ in range(2):
