@@ -8,7 +8,14 @@ from typing import NamedTuple
 
 from chalicelib.conversations.filters import Filters
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import all_conversations, inbox, lead_ranges, overview, same_person
+from chalicelib.extensions.console import (
+    all_conversations,
+    inbox,
+    lead_ranges,
+    organisation_list,
+    overview,
+    same_person,
+)
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.leads import listing
 from chalicelib.storage import Document
@@ -17,12 +24,16 @@ _MAX_LEADS, _PORTION = 500, 100
 
 
 class Preview(NamedTuple):
-    """The matching conversations and leads, newest first, and for each list whether older records may match, too."""
+    """The matching conversations and leads, newest first, and for each list whether older records may match, too.
+
+    `titles` are the agents' titles by id, followed by the names of their organisations.
+    """
 
     conversations: list[Document]
     has_more_conversations: bool
     leads: list[Document]
     has_more_leads: bool
+    titles: dict[str, str]
 
 
 class _PersonFilters(Filters):
@@ -37,7 +48,7 @@ def read(session: Session, person: dict[str, str]) -> Preview:
     """Return the preview for a person, `{userID?, email?, phone?}`.
 
     Up to 500 of the newest conversations of the first 50 agents and 500 leads are examined. This costs at most two
-    requests per agent plus 37. At most 50 conversations are listed.
+    requests per agent plus 37, and the requests for the names of organisations. At most 50 conversations are listed.
     """
     agents = overview.visible_agents(session)
     conditions = _PersonFilters(None, None, person, None, None, 0, "")
@@ -45,4 +56,5 @@ def read(session: Session, person: dict[str, str]) -> Preview:
     rows = [row for _, row in islice(listing.rows(session.workspace_id, lead_ranges.EVERY_LEAD, _PORTION), _MAX_LEADS)]
     leads = [{"id": row.lead_id, **lead} for row in rows if same_person.has_lead(person, lead := row.open())]
     has_more = page.following is not None or agents.has_more
-    return Preview(page.conversations, has_more, leads, len(rows) == _MAX_LEADS)
+    titles = organisation_list.with_organisations(session, agents.titles)
+    return Preview(page.conversations, has_more, leads, len(rows) == _MAX_LEADS, titles)

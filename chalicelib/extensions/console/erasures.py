@@ -5,7 +5,7 @@ import re
 
 from chalice.app import Response
 
-from chalicelib import errors, extensions
+from chalicelib import errors, extensions, storage
 from chalicelib.extensions.console import calls, erasure_preview, guard, pages, rights, same_person
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
@@ -58,10 +58,19 @@ def create_erasure(session: Session) -> Response:
 
 @signed_in("/settings")
 def read_erasure(session: Session, erasure_id: str) -> Response:
-    """Show an erasure's progress and, once it is complete, a link to its receipt. Until then, the page reloads."""
+    """Show an erasure's progress and, once it is complete, its receipt's file and how to verify it.
+
+    Until then, the page reloads.
+    """
     rights.require_operator(session)
     erasure = _read(erasure_id)
-    page = guard.page(session, "erasure.html", "/settings", erasure=erasure, seconds=_REFRESH_SECONDS)
+    values: Document = {
+        "erasure": erasure,
+        "seconds": _REFRESH_SECONDS,
+        "file": _file_name(erasure),
+        "key_alias": _key_alias(),
+    }
+    page = guard.page(session, "erasure.html", "/settings", **values)
     if "receipt" not in erasure:
         page.headers["Refresh"] = str(_REFRESH_SECONDS)
     return page
@@ -77,9 +86,17 @@ def download_receipt(session: Session, erasure_id: str) -> Response:
     erasure = _read(erasure_id)
     if "receipt" not in erasure:
         raise errors.NotFound.of("receipt")
-    name = _NOT_IN_NAME.sub("-", erasure.get("reference") or erasure_id)[:_MAX_NAME].strip("-")
-    text = json.dumps(erasure["receipt"], indent=1)
-    return pages.download(f"erasure-receipt-{name or erasure_id}.json", "application/json", text)
+    return pages.download(_file_name(erasure), "application/json", json.dumps(erasure["receipt"], indent=1))
+
+
+def _file_name(erasure: Document) -> str:
+    name = _NOT_IN_NAME.sub("-", erasure.get("reference") or erasure["id"])[:_MAX_NAME].strip("-")
+    return f"erasure-receipt-{name or erasure['id']}.json"
+
+
+def _key_alias() -> str:
+    """Return the alias of the KMS key with which the extension `erasures` signs receipts."""
+    return f"alias/{storage.table('receipts')}"
 
 
 def _read(erasure_id: str) -> Document:

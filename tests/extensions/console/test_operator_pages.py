@@ -3,11 +3,16 @@
 import html
 import json
 import re
+import shutil
+import subprocess
+from pathlib import Path
 from urllib.parse import quote
 
+import boto3
 import pytest
 
 from chalicelib.extensions import has
+from chalicelib.extensions.console import erasure_preview
 from chalicelib.extensions.console.template_filters import short_id
 from tests import extensions
 from tests.api import Api
@@ -19,7 +24,7 @@ from tests.queues.messages import take
 
 extensions.require("erasures")
 
-from chalicelib.extensions.erasures import functions
+from chalicelib.extensions.erasures import functions, receipt
 from chalicelib.extensions.erasures.extension import QUEUE
 
 
@@ -65,9 +70,30 @@ def test_an_erasure_ends_with_a_receipt(operator: Browser, workspace_api: Api, p
         '^attachment; filename="erasure-receipt-([A-Za-z0-9-]+)[.]json"$', file.headers["content-disposition"]
     )
     assert name == "img-src-x-onerror-alert-1"  # of the hostile reference
-    receipt = json.loads(file.text)
-    assert (receipt["counts"]["leads"], bool(receipt["signature"])) == (1, True)
+    signed = json.loads(file.text)
+    assert (signed["counts"]["leads"], bool(signed["signature"])) == (1, True)
     assert workspace_api.get("/v3/leads").data == []
+
+
+@pytest.mark.skipif(not (shutil.which("openssl") and shutil.which("jq")), reason="needs openssl and jq")
+def test_the_commands_on_the_page_verify_the_receipt(
+    operator: Browser, workspace_api: Api, pass_time: PassTime, tmp_path: Path
+) -> None:
+    erasure_id = workspace_api.post("/v3/erasures", {"erasure": {"userID": "ann", "reference": "Request 7"}}).data["id"]
+    for _ in range(3):
+        pass_time(90)
+        functions.erase({"Records": take(QUEUE)}, None)
+    page = operator.open(f"/settings/erasures/{erasure_id}").text
+    read_key, verify = map(html.unescape, re.findall('<pre class="code"[^>]*>([^<]*)</pre>', page))
+    assert f"--key-id {receipt.key_alias()} " in read_key and read_key.endswith("> receipts.der")
+    (tmp_path / "receipts.der").write_bytes(boto3.client("kms").get_public_key(KeyId=receipt.key_alias())["PublicKey"])
+    signed = operator.open(f"/settings/erasures/{erasure_id}/receipt").text
+    outputs = []
+    for text in (signed, signed.replace("-", "+")):
+        (tmp_path / "erasure-receipt-Request-7.json").write_text(text)
+        ran = subprocess.run(["bash", "-c", verify], cwd=tmp_path, capture_output=True, text=True, check=False)
+        outputs.append(ran.stdout)
+    assert outputs[0] == "Verified OK\n" != outputs[1]
 
 
 def test_an_erasure_without_a_reference_is_named_by_its_time(operator: Browser, workspace_api: Api) -> None:
@@ -116,6 +142,25 @@ def test_an_erasure_is_previewed_before_it_starts(
     of_conversations, of_leads = (sum(name.startswith(kind) for name in matches) for kind in ("Ann", "Lead"))
     assert f"Conversations: {of_conversations}, leads: {of_leads}, and all events" in page.text
     assert snapshot() == before
+
+
+def test_the_preview_names_agents_and_says_what_it_does_not_show(
+    operator: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for org_id, agent_id in (("acme", "support"), ("hotel", "other")):
+        workspace_api.post(f"/v2/orgs/{org_id}", {"name": org_id.title(), "widgetIDs": [agent_id]})
+        workspace_api.post(f"/agents/{agent_id}/interact/{org_id}/state", {"metadata": {"userEmail": "ann@a.test"}})
+    for number in range(52):
+        workspace_api.post(
+            "/v3/leads", {"lead": {"agentId": "support", "email": "ann@a.test", "name": f"Ann {number}"}}
+        )
+    page = operator.open("/settings/erasures?email=ann%40a.test").text
+    for title in ("Support · Acme", "Other · Hotel"):
+        assert f'<div class="hint">{title}</div>' in page
+    assert len(re.findall('<li><a href="[^"]*/leads/', page)) == 50 and "<summary>45 more</summary>" in page
+    assert "2 more are not shown." in page and "leads: 52, and all events" in page
+    monkeypatch.setattr(erasure_preview, "_MAX_LEADS", 50)
+    assert "leads: at least 50, and all events" in operator.open("/settings/erasures?email=ann%40a.test").text
 
 
 def test_an_erasure_needs_a_person(operator: Browser) -> None:

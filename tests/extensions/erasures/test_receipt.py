@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import boto3
@@ -13,6 +14,7 @@ import pytest
 
 from chalicelib import clock, errors
 from chalicelib.extensions.erasures import functions, receipt
+from chalicelib.storage import Document
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import PassTime
@@ -60,8 +62,11 @@ def test_an_erasure_is_not_complete_without_its_signature(
 
 
 @pytest.mark.skipif(not (shutil.which("openssl") and shutil.which("jq")), reason="needs openssl and jq")
-def test_the_documented_command_verifies_a_receipt(api: Api, filled: None, pass_time: PassTime, tmp_path: Path) -> None:
-    (tmp_path / "erasure.json").write_text(json.dumps({"data": erase(api, pass_time, **ZARA)}))
+@pytest.mark.parametrize("saved", [lambda erasure: {"data": erasure}, lambda erasure: erasure["receipt"]])
+def test_the_documented_command_verifies_a_receipt(
+    api: Api, filled: None, pass_time: PassTime, tmp_path: Path, saved: Callable[[Document], Document]
+) -> None:
+    (tmp_path / "erasure.json").write_text(json.dumps(saved(erase(api, pass_time, **ZARA))))
     key = boto3.client("kms").get_public_key(KeyId=receipt.key_alias())["PublicKey"]
     (tmp_path / "receipts.der").write_bytes(key)
     page = (Path(__file__).parents[3] / "docs/erasures.md").read_text(encoding="utf-8")
