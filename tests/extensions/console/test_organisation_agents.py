@@ -169,7 +169,7 @@ def test_operators_choose_who_tags_conversations_and_switch_to_an_organisation(
     operator: Browser, workspace_api: Api
 ) -> None:
     page = operator.open("/settings/orgs/acme")
-    assert "Switch to this organisation" in page.text and "cannot tag" not in page.text
+    assert "Show only this organisation" in page.text and "cannot tag" not in page.text
     for value, text in (("on", "Only operators"), ("", "Its people, and operators")):
         page = operator.submit(page, "/orgs/acme", {"name": "Acme", "widgetIDs": "support", "disallowAnyTags": value})
         assert f'<option value="{value}" selected>{text}</option>' in page.text

@@ -69,6 +69,14 @@ def test_the_sign_in_names_only_the_workspace(browser: Browser, workspace_api: A
     assert '<p class="hint place">Workspace: <strong>Harbour</strong>' in browser.open("").text
 
 
+def test_the_sign_in_says_who_has_a_workspace_key(browser: Browser) -> None:
+    page = browser.open("").text
+    assert (
+        '<label for="with-key">Sign in with a workspace key</label><p class="hint with-email">For operators, ' in page
+    )
+    assert "You received this secret key with the workspace, or from another operator." in page
+
+
 def test_a_wrong_key_keeps_its_section_open(browser: Browser) -> None:
     for page, selected in ((browser.open(""), "with-email"), (browser.post("", {"key": "wrong"}), "with-key")):
         assert re.findall(r'<input [^>]*type="radio"[^>]* id="([^"]*)" checked>', page.text) == [selected]

@@ -171,6 +171,16 @@ def test_an_administrator_sets_the_zone_of_the_organisation(signed_in: Browser, 
     assert " JST</time>" in signed_in.open("/account").text
 
 
+def test_settings_show_the_zone_of_an_organisation_that_its_people_cannot_change(
+    signed_in: Browser, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "canSelfEdit": False})
+    change(workspace_api, "/v2/clients/bo", isOrgAdmin=True)  # type: ignore[arg-type]
+    for zone in ("UTC", TOKYO):
+        assert f"<dt>Time zone</dt><dd>{zone} " in signed_in.open("/settings/orgs/acme").text
+        change(workspace_api, "/v2/orgs/acme", timezone=TOKYO)
+
+
 @pytest.mark.skipif(not has("reports"), reason="the charts need the extension")
 def test_charts_have_the_days_of_the_zone(signed_in: Browser, workspace_api: Api) -> None:
     pattern = r'<a href="[^"]*/account" title="Time zone: [^"]*">([^<]*)</a>, compared with'
