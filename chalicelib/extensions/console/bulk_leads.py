@@ -23,11 +23,15 @@ _PREFIX = "pick."
 
 @signed_in("/leads")
 def change_many(session: Session) -> Response:
-    """Export or delete the chosen leads, or set their status. The form of a row's status contains the row's leads.
+    """Export or delete the chosen leads, or set their status or undo that. A row's form contains the row's leads.
 
     Raise Invalid for an unknown action, and NotFound, before any change, if the person does not see a lead's agent.
     """
     fields = guard.form()
+    return _undo(session, fields) if "undo" in fields else _change(session, fields)
+
+
+def _change(session: Session, fields: dict[str, str]) -> Response:
     status, *of_row = fields.get("set", "").split() or [fields.get("action", "")]
     act = (
         partial(_set_status, status=status, row=of_row[:1]) if status in lead_status.STATUSES else _ACTIONS.get(status)
@@ -36,9 +40,14 @@ def change_many(session: Session) -> Response:
         raise errors.Invalid("The form has an unknown action.")
     chosen = (lead_id for name, value in fields.items() if name.startswith(_PREFIX) for lead_id in value.split())
     lead_ids = of_row or [*chosen]
+    _require_one_page(lead_ids)
+    return act(session, lead_ids) if lead_ids else _list(session, saved="none")
+
+
+def _require_one_page(lead_ids: list[str]) -> None:
+    """Raise Invalid for invalid ids, or more than a page has."""
     if len(lead_ids) > leads.PAGE_SIZE or not all(map(IDENTIFIER.fullmatch, lead_ids)):
         raise errors.Invalid("The form must contain the leads of one page.")
-    return act(session, lead_ids) if lead_ids else _list(session, saved="none")
 
 
 def _export(session: Session, lead_ids: list[str]) -> Response:
@@ -48,11 +57,35 @@ def _export(session: Session, lead_ids: list[str]) -> Response:
 
 
 def _set_status(session: Session, lead_ids: list[str], status: str, row: list[str]) -> Response:
-    """Set the status, and show the list at the row of which a button was pressed, if any."""
+    """Set the status, and show the list at the row of which a button was pressed, if any.
+
+    The address contains the statuses before, for the button that undoes this.
+    """
     chosen = _read(session, lead_ids)
     lead_status.save([lead["id"] for lead in chosen], status)
+    before = [f"{one} {' '.join(ids)}" for one in lead_status.STATUSES if (ids := _with_status(chosen, one))]
     place = "".join(f"#{lead_id}" for lead_id in row)
-    return _list(session, place, saved=f"status.{status}", changed=str(len(chosen)))
+    return _list(session, place, saved=f"status.{status}", changed=str(len(chosen)), before=" ".join(before))
+
+
+def _with_status(chosen: list[Document], status: str) -> list[str]:
+    return [lead["id"] for lead in chosen if lead_status.status_of(lead) == status]
+
+
+def _undo(session: Session, fields: dict[str, str]) -> Response:
+    """Restore the statuses before a change. Leads that another change has given another status keep it.
+
+    The field `undo` contains each status with the ids of its leads, and `undone` the status to which they were set.
+    """
+    before: dict[str, str] = {}
+    status = ""
+    for word in fields["undo"].split():
+        status = word if word in lead_status.STATUSES else status
+        before |= {} if word == status else {word: status}
+    _require_one_page([*before])
+    kept = _with_status(_read(session, [*before]), fields.get("undone", ""))
+    lead_status.save_each({lead_id: before[lead_id] for lead_id in kept})
+    return _list(session, saved="undone", changed=str(len(kept)))
 
 
 def _delete(session: Session, lead_ids: list[str]) -> Response:

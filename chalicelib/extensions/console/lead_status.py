@@ -4,7 +4,7 @@ The API does not know the member, and stores it as sent. Therefore, it may conta
 not read secrets cannot read it. The console shows a missing or unknown value as new.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from chalicelib import errors
@@ -34,13 +34,18 @@ def from_query() -> str:
 
 def save(lead_ids: Iterable[str], status: str) -> None:
     """Give these leads a status, in one commit. Leads that no longer exist are left out. Raise Invalid."""
-    if status not in STATUSES:
+    save_each(dict.fromkeys(lead_ids, status))
+
+
+def save_each(statuses: Mapping[str, str]) -> None:
+    """Give each lead its status, by the lead's id, as `save` does."""
+    if not {*statuses.values()} <= {*STATUSES}:
         raise errors.Invalid("The form has an unknown status.")
-    change = {MEMBER: None if status == _NEW else status}
 
     def save_all() -> None:
-        for lead_id in lead_ids:
+        for lead_id, status in statuses.items():
             with suppress(errors.NotFound):
+                change = {MEMBER: None if status == _NEW else status}
                 calls.patch_as_sent(_PATH, {"lead": change}, lead_id=lead_id)
 
     calls.commit_now(save_all)

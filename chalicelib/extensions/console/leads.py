@@ -123,6 +123,7 @@ def _values(query: dict[str, str], agents: overview.VisibleAgents) -> Document:
         "export_limit": MAX_EXPORTED,
         "saved": current_request.query_value("saved"),
         "changed": current_request.query_value("changed") or "",
+        "before": current_request.query_value("before") or "",
     }
 
 

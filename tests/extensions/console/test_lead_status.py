@@ -48,6 +48,31 @@ def test_a_row_sets_the_status_of_all_its_leads(bo: Browser, workspace_api: Api)
     assert "Leads marked as new: 1." in again.text and sorted(stored(workspace_api)) == ["", "", "contacted"]
 
 
+def test_a_status_of_several_leads_is_undone(bo: Browser, workspace_api: Api) -> None:
+    *_, latest = [one["id"] for one in workspace_api.get("/v3/leads?agentId=support").data]
+    workspace_api.patch(f"/v3/leads/{latest}", {"lead": {"leadStatus": "contacted"}})
+    chosen = dict(re.findall(r'name="(pick\.[^"]*)" value="([^"]*)"', bo.open("/leads").text))
+    changed = bo.post("/leads?q=a.test", {**csrf_field(bo.open("/leads")), **chosen, "action": "closed"})
+    assert "Leads marked as closed: 3." in changed.text and stored(workspace_api) == ["closed"] * 3
+    (undo,) = re.findall(r'name="undo" value="([^"]*)">Undo</button>', changed.text)
+    fields = {**csrf_field(changed), "undone": "closed", "undo": undo}
+    newest = workspace_api.get("/v3/leads?agentId=support").data[0]["id"]
+    workspace_api.patch(f"/v3/leads/{newest}", {"lead": {"leadStatus": "contacted"}})  # by a colleague
+    assert "Leads with their former status again: 2." in bo.post("/leads?q=a.test", fields).text
+    assert stored(workspace_api) == ["contacted", "", "contacted"]
+    other = workspace_api.get("/v3/leads?agentId=other").data[0]["id"]
+    for words, status in ((f"closed {other}", 404), (f"{HOSTILE} {newest}", 400), (newest, 400)):
+        assert bo.post("/leads", {**fields, "undone": "contacted", "undo": words}).status == status
+    assert stored(workspace_api) == ["contacted", "", "contacted"]
+
+
+def test_the_number_of_leads_of_the_chosen_people_is_counted(bo: Browser) -> None:
+    page = bo.open("/leads").text
+    boxes = re.findall(r'name="pick\.\d+" value="([^"]*)">(?:<i></i>)*', page)
+    counts = [box.count("<i></i>") for box in re.findall(r'name="pick\.[^>]*>(?:<i></i>)*', page)]
+    assert [len(ids.split()) for ids in boxes] == counts == [2, 1]
+
+
 def test_several_people_get_a_status(bo: Browser, workspace_api: Api) -> None:
     page = bo.open("/leads")
     chosen = dict(re.findall(r'name="(pick\.[^"]*)" value="([^"]*)"', page.text))

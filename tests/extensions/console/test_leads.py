@@ -147,10 +147,11 @@ def test_a_list_with_a_next_page_says_which_leads_it_groups(browser: Browser, wo
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     page = browser.open("/leads").text
     assert rows(page) == [["Ann"] * 50] and ">Newest 50 of 52 leads, from one person <" in page
-    assert ">50 on this page</summary>" in page
+    assert ">50 recent</summary>" in page
     following = browser.open(html.unescape(re.findall(r'href="[^"]*(/leads\?[^"]*cursor=[^"]*)"', page)[0])).text
     assert ">The next 2 leads, from one person <" in following
-    assert ">Oldest 50 of 52 leads, from" in browser.open("/leads?order=oldest").text
+    oldest = browser.open("/leads?order=oldest").text
+    assert ">Oldest 50 of 52 leads, from" in oldest and ">50 leads</summary>" in oldest
     assert ">The first 50 leads found, from" in browser.open("/leads?q=ann").text
 
 

@@ -30,7 +30,8 @@ def composed(text: str) -> str:
 def test_people_write_saved_replies_on_the_agents_page(signed_in: Browser, workspace_api: Api) -> None:
     converse(workspace_api, "requested_chat")
     page = signed_in.open(CONVO).text
-    assert (saved_replies(page), f'{PAGE}?from=/convos/support/ann">Add saved replies' in page) == ([], True)
+    assert (saved_replies(page), f'{PAGE}?from=/convos/support/ann" title="Add saved replies"' in page) == ([], True)
+    assert re.findall("<option[^>]* disabled><strong>([^<]*)<", page) == ["No saved replies for this agent yet"]
     form, texts = signed_in.open(PAGE), {"reply.0.text": "Hello <b>\r\nHow are you?", "reply.1.text": " "}
     assert "Saved." in signed_in.submit(form, PAGE, texts).text
     assert workspace_api.get("/v3/agents/support").data["savedReplies"] == ["Hello <b>\nHow are you?"]

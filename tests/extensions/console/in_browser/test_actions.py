@@ -146,6 +146,21 @@ def test_the_focus_stays_where_a_person_was(person: Person, run: Run) -> None:
     assert person.driver.switch_to.active_element.get_attribute("class") == "next"
 
 
+_PLACE = "return arguments[0].getBoundingClientRect()"
+
+
+def test_a_slash_says_that_the_agent_has_no_saved_replies(person: Person, run: Run) -> None:
+    ask(run, "PATCH", "/v3/agents/support", {"agent": {"savedReplies": None}})
+    person.open("/convos/support/eve")
+    text = person.find("#text")
+    text.send_keys("/")
+    if person.driver.execute_script("return document.onkeydown !== null"):
+        option = person.find(".saved option[disabled]")
+        assert option.text.startswith("No saved replies for this agent yet") and text.get_attribute("value") == ""
+        places = [person.driver.execute_script(_PLACE, one) for one in (option, person.find(".composer"))]
+        assert places[0]["bottom"] <= places[1]["top"]
+
+
 def test_a_person_inserts_a_saved_reply(person: Person, run: Run) -> None:
     ask(run, "PATCH", "/v3/agents/support", {"agent": {"savedReplies": ["Goodbye!", "Thanks\nfor waiting"]}})
     person.open("/convos/support/eve")
