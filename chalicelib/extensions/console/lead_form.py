@@ -73,16 +73,17 @@ def _save(session: Session, agent_id: str, lead_id: str, sent: dict[str, str]) -
 
     def save() -> Response:
         result, older = {}, ""
-        if change := fields.change(own, lead, values):
+        # Other leads get the details of a lead that has been corrected before, too.
+        unchanged = {name: text for name, text in stored.items() if text} if others else {}
+        if change := fields.change(own, lead, values) or unchanged:
             if change.get("email") and not _EMAIL.fullmatch(change["email"]):
                 raise guard.form_error(session, "email.address")
             result = lead_corrections.save(session, lead, tag, change, others)._asdict()
             older = older_leads.parameter(lead, change) if {"others", "has_older"} <= sent.keys() else ""
         return _saved(session, lead, older=older, **{name: number or "" for name, number in result.items()})
 
-    others = sent.get("others", "").split()
+    others, stored = sent.get("others", "").split(), fields.values(own, lead)
     show = partial(_page, session, lead, values, chosen=sent.get("others"))
-    stored = fields.values(own, lead)
     return settings.save_form(sent, _form_tag(stored), stored, values, show, save)
 
 

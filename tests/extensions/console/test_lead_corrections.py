@@ -56,6 +56,16 @@ def test_a_correction_is_for_one_lead_by_default(bo: Browser, path: str, workspa
     assert stored(workspace_api) == ["ann@new.test", "joann@a.test", "ann@a.test"]
 
 
+def test_other_leads_get_the_details_of_a_lead_that_was_corrected_before(
+    bo: Browser, path: str, workspace_api: Api
+) -> None:
+    bo.submit(bo.open(path), path, {**NEW, "email": "ann@a.test"})
+    page = bo.open(path)
+    saved = bo.submit(page, path, {**NEW, "email": "ann@a.test", **chosen(page.text)}).text
+    assert "Other leads of this person that were corrected: 1." in saved
+    assert [lead.get("name") for lead in workspace_api.get("/v3/leads?agentId=support").data] == ["Ann", None, "Ann"]
+
+
 def test_a_lead_is_not_corrected_twice(bo: Browser, path: str, workspace_api: Api) -> None:
     page, before = bo.open(path), stored(workspace_api)
     other = chosen(page.text)["others"]
