@@ -209,6 +209,7 @@ def panel_values(row: ConversationRow, metadata: Document) -> Document:
         "newest_note": entries[-1].mark if entries else None,
         "meta": metadata,
         "tags": tags[:_MAX_TAGS],
+        "more_tags": len(tags[_MAX_TAGS:]),
         "notes": truncate(notes, actions.MAX_NOTES_LENGTH),
         "notes_digest": actions.text_digest(notes),
         "are_notes_whole": len(notes) <= actions.MAX_NOTES_LENGTH,

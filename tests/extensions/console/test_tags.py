@@ -63,6 +63,13 @@ def test_a_tag_with_white_space_is_removed_alone(tag: str, sent: str, signed_in:
     assert tags_of(workspace_api) == ["dog", "a"]
 
 
+def test_a_page_says_how_many_tags_it_leaves_out(signed_in: Browser, workspace_api: Api) -> None:
+    for number, hint in ((100, False), (103, True)):
+        change(workspace_api, [f"t{one}" for one in range(number)])
+        page = signed_in.open(CONVO).text
+        assert (page.count('name="untag"'), "and 3 more</p>" in page) == (100, hint)
+
+
 def test_a_form_that_changes_no_tag_offers_no_undo(signed_in: Browser, workspace_api: Api) -> None:
     for fields in ({"action": "tag", "tags": "dog"}, {"untag": "gone"}):
         page = signed_in.submit(signed_in.open(CONVO), CONVO, fields)
