@@ -35,7 +35,7 @@ STARTERS = ("support", "leads", "bookings")
 """The names of the agents that the form for a new agent suggests. Their texts are `starter.<name>`."""
 _MAX_LEADS = 1_000  # a deletion page counts at most this many leads
 _ORGANISATION = "org"
-_START = "start"
+_START, _REPLACE = "start", "replace"
 # The member of an exported template's file that contains the template.
 _EXPORTED = "agentTemplate"
 
@@ -58,11 +58,11 @@ def read_new_agent(session: Session) -> Response:
 def create_agent(session: Session) -> Response:
     """Create an agent with the submitted title and system prompt, or from the submitted template.
 
-    If an organisation is submitted, add the agent to it. A suggestion's button shows the form with that suggestion.
+    If an organisation is submitted, add the agent to it. A suggestion's buttons show the form with that suggestion.
     """
     rights.require_operator(session)
     sent = guard.form()
-    if starter := sent.get(_START):
+    if starter := sent.get(_REPLACE) or sent.get(_START):
         return _new_page(session, _with_suggestion(guard.texts(session), sent, starter))
     try:
         agent = _create_in_organisation(session, sent)
@@ -151,8 +151,10 @@ def _suggested(t: Texts, starter: str) -> dict[str, str]:
 def _with_suggestion(t: Texts, sent: dict[str, str], starter: str) -> dict[str, str]:
     """Return the form's fields with a suggestion's texts, which replace empty texts and other suggestions only.
 
-    While another suggestion than the template is selected, a typed template is kept in a field that creates nothing.
+    With the button that replaces the system prompt, they replace any prompt. While another suggestion than the template
+    is selected, a typed template is kept in a field that creates nothing.
     """
+    sent = {**sent, _START: starter, **({_PROMPT: ""} if _REPLACE in sent else {})}
     suggestions = [_suggested(t, one) for one in STARTERS]
     suggested = _suggested(t, starter) if starter in STARTERS else {_TITLE: "", _PROMPT: ""}
     replaced = {
@@ -163,6 +165,11 @@ def _with_suggestion(t: Texts, sent: dict[str, str], starter: str) -> dict[str, 
     others = {name: text for name, text in sent.items() if name not in (_TEMPLATE, _KEPT_TEMPLATE)}
     template = sent.get(_TEMPLATE) or sent.get(_KEPT_TEMPLATE, "")
     return {**others, **replaced, _TEMPLATE if starter == _TEMPLATE else _KEPT_TEMPLATE: template}
+
+
+def _keeps_prompt(t: Texts, values: dict[str, str], starter: str | None) -> bool:
+    """Return whether the form has a prompt of the person's own instead of the suggestion's."""
+    return starter in STARTERS and _lines(values.get(_PROMPT, "")) not in ("", _suggested(t, starter)[_PROMPT])
 
 
 def _lines(text: str) -> str:
@@ -199,6 +206,7 @@ def _likely_organisation(session: Session, organisations: list[Document]) -> str
 
 def _new_page(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
     organisations, _ = organisation_list.read_all()
+    starter = values.get(_START) or current_request.query_value(_START)
     return guard.form_page(
         session,
         "new_agent.html",
@@ -211,7 +219,8 @@ def _new_page(session: Session, values: dict[str, str], error: errors.ApiError |
         starters=STARTERS,
         organisations=organisations,
         org_id=values.get(_ORGANISATION, _likely_organisation(session, organisations)),
-        starter=values.get(_START) or current_request.query_value(_START),
+        starter=starter,
+        keeps_prompt=_keeps_prompt(guard.texts(session), values, starter),
     )
 
 

@@ -103,6 +103,19 @@ def test_a_suggestion_keeps_what_was_typed(operator: Browser, workspace_api: Api
     assert workspace_api.get("/v3/agents").data == before
 
 
+def test_a_suggestion_says_that_it_kept_a_prompt_and_can_replace_it(operator: Browser) -> None:
+    page, kept = operator.open("/new-agent"), "Your own system prompt was kept."
+    typed = {"title": "Mine", "vg_systemPrompt": "Be kind."}
+    first = operator.submit(page, "/new-agent", {**typed, "start": "bookings"}).text
+    assert kept in first and 'name="replace" value="bookings">Use the prompt of “Bookings” instead</button>' in first
+    replaced = operator.submit(page, "/new-agent", {**typed, "replace": "bookings"}).text
+    prompt = rendering.texts("en")("starter.bookings.prompt")
+    assert kept not in replaced and f"{prompt}</textarea>" in html.unescape(replaced) and 'value="Mine"' in replaced
+    assert 'aria-current="true"><strong>Bookings<' in replaced
+    for fields in ({**typed, "start": "blank"}, {"vg_systemPrompt": "", "start": "bookings"}):
+        assert kept not in operator.submit(page, "/new-agent", fields).text
+
+
 @needs_copies
 def test_a_typed_template_is_kept_while_another_start_is_selected(operator: Browser, workspace_api: Api) -> None:
     page = operator.submit(operator.open("/new-agent"), "/new-agent", {"start": "template", "title": "T"})
