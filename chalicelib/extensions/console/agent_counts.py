@@ -15,6 +15,8 @@ DAYS = 7
 # Each agent costs two requests, so a page with more agents shows no numbers.
 MAX_AGENTS = 12
 _COUNT = "conversations"
+NAMES = (_COUNT, "handoffs", "leads")
+"""The counts on a card."""
 
 
 class AgentCounts(NamedTuple):
@@ -28,6 +30,11 @@ class AgentCounts(NamedTuple):
     trend: Trend
     edges: list[str]
     links: dict[str, str]
+
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether both periods lack conversations, handoffs and leads."""
+        return not any(period[name] for period in (self.totals, self.previous) for name in NAMES)
 
 
 def read(session: Session, agent_ids: Sequence[str], choice: str) -> dict[str, AgentCounts]:

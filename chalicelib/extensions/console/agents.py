@@ -71,7 +71,12 @@ def _numbers(session: Session, agent_ids: list[str]) -> Document:
     """Return the template variables for the agents' counts in the chosen period."""
     choice = _periods.recent_choice(_counts.DAYS)
     choices = (*map(str, _periods.LAST_DAYS), *_periods.MONTHS)
-    return {"counts": _counts.read(session, agent_ids, choice), "chosen": choice, "choices": choices}
+    return {
+        "counts": _counts.read(session, agent_ids, choice),
+        "names": _counts.NAMES,
+        "chosen": choice,
+        "choices": choices,
+    }
 
 
 def _list(session: Session, query: dict[str, str | None]) -> tuple[list[Any], Document]:

@@ -39,14 +39,12 @@ def week(page: str) -> list[str]:
 
 def test_a_card_has_the_numbers_of_the_last_seven_days(counted: Browser) -> None:
     page = counted.open("/agents").text
-    conversations = "1,205 conversations : Support ▲ more than tenfold"
-    handoffs = "241 handoffs (20.0 %) : Support was 6"
+    conversations = "1,205 conversations : Support ▲ 1,175"
+    handoffs = "241 handoffs (20.0 %) : Support ▲ 235"
     (card,) = week(page)
-    assert (
-        f"Last 7 days, compared with the period before {conversations} {handoffs} 0 leads : Support No change" in card
-    )
-    assert re.search(r"No change \d+ \w+ \d+ \w+$", card)  # the first and the last day of the line
-    assert '<svg class="trend' in page
+    assert f"Last 7 days, compared with the period before {conversations} {handoffs} 0 leads : Support" in card
+    assert re.search(r"leads : Support \d+ \w+ \d+ \w+$", card)  # the first and the last day of the line
+    assert '<svg class="trend' in page and '<span class="change worse" title="was 6">▲ 235</span>' in page
     links = [html.unescape(link) for link in re.findall(r'<p><a href="[^"]*(/(?:convos|analytics)\?[^"]*)"', page)]
     assert len(links) == 2 and all("agent=support" in link and counted.open(link).status == 200 for link in links)
     assert 'aria-label="Handoffs: 241 in total"' in counted.open(links[1]).text
@@ -69,10 +67,10 @@ def test_a_card_has_the_numbers_of_the_chosen_period(
     counted.start_session(email="bo@acme.test", password=PASSWORD)
     page = counted.open(f"/agents?days={choice}").text
     expected = {
-        "30": ("Last 30 days", "21", "was 0"),
-        "90": ("Last 90 days", "35", "was 3"),
-        "this_month": ("This month", "1", "was 0"),
-        "last_month": ("Last month", "20", "▲ 43 %"),
+        "30": ("Last 30 days", "21", "▲ 21"),
+        "90": ("Last 90 days", "35", "▲ 32"),
+        "this_month": ("This month", "1", "▲ 1"),
+        "last_month": ("Last month", "20", "▲ 6"),
     }[choice]
     name, number, change = expected
     assert f"{name}, compared with the period before {number} conversations : Support {change}" in week(page)[0]
@@ -86,7 +84,7 @@ def test_longer_periods_cost_no_more_requests(counted: Browser) -> None:
     requests = []
     for choice in ("7", "90", "last_month"):
         with metered() as meter:
-            assert week(counted.open(f"/agents?days={choice}").text)
+            assert 'class="week' in counted.open(f"/agents?days={choice}").text
         requests.append(meter.total)
     assert requests[0] == requests[1] >= requests[2]  # the last month has no recent hours
 
