@@ -70,6 +70,14 @@ def read_deleted(changes: Sequence[Document], names: dict[str, RecordName]) -> d
     return last_names
 
 
+def read_deleted_agents(usage: Iterable[Document]) -> dict[str, str]:
+    """Return the last names of up to 20 deleted agents in records of usage, by agent id, at one request each."""
+    deleted = [(f"agents/{one['agentId']}", one["deletedAt"]) for one in usage if "deletedAt" in one]
+    # The deletion's exact time is later in this second.
+    changes = [{"resource": agent, "id": ids.id_at(second * 1000 + 999, 0)} for agent, second in reversed(deleted)]
+    return {agent.partition("/")[2]: one.name for agent, one in read_deleted(changes, {}).items()}
+
+
 def _credentials(workspace_id: str, kinds: set[str]) -> Iterator[tuple[str, CredentialRow]]:
     for kind in (kind for resource in sorted(kinds & _CREDENTIALS.keys()) for kind in _CREDENTIALS[resource]):
         for row in credentials.list_active(workspace_id, kind, newest=_MAX_CREDENTIALS):

@@ -10,7 +10,6 @@ from chalicelib.extensions.console import (
     filtered_lists,
     guard,
     organisation_list,
-    overview,
     pages,
     periods,
     plots,
@@ -83,10 +82,10 @@ def _request() -> _Request:
 
 
 def _page(session: Session, request: _Request, cursor: str | None) -> Document:
-    """Return a page of records with their groups, the period before, and the agents' titles. Raise InvalidPeriod."""
+    """Return a page of records with their titles and groups, and the period before. Raise InvalidPeriod."""
     page = usage_records.read(request.query, request.agent_ids, cursor)
     before = usage_records.read_before(request.query, request.agent_ids, cursor)
-    agent_ids = [one["agentId"] for one in page["data"] if "agentId" in one]
+    usage_records.add_titles(session, page["data"])
     days = usage_records.by_day(page["data"], request.query)
     return {
         **page,
@@ -94,7 +93,6 @@ def _page(session: Session, request: _Request, cursor: str | None) -> Document:
         "totals": usage_records.totals(page["data"]),
         "before": before,
         "trends": plots.trends(COUNTS, days, len(days)) if len(days) > 1 else {},
-        "titles": overview.titles_of(session.workspace_id, agent_ids),
     }
 
 

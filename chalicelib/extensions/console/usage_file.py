@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from chalicelib import clock
-from chalicelib.extensions.console import overview, usage_records
+from chalicelib.extensions.console import usage_records
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name, truncate
 from chalicelib.extensions.console.usage_records import COUNTS
@@ -50,7 +50,7 @@ def read(
 def _lines(
     session: Session, records: Sequence[Document], organisations: Sequence[Document]
 ) -> Iterator[tuple[Any, ...]]:
-    titles = overview.titles_of(session.workspace_id, [one["agentId"] for one in records if "agentId" in one])
+    usage_records.add_titles(session, records)
     for record in records:
         agent_id = record.get("agentId")
         own = [one for one in organisations if agent_id in (one.get("widgetIDs") or ())]
@@ -58,7 +58,7 @@ def _lines(
         cells = (
             names,
             _joined(one["ID"] for one in own),
-            truncate(titles.get(agent_id or "", ""), _MAX_NAME),
+            truncate(record.get("title", ""), _MAX_NAME),
             agent_id,
         )
         for day in record["days"]:

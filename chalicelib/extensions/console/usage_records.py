@@ -6,7 +6,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from chalicelib import clock, errors
-from chalicelib.extensions.console import calls, periods
+from chalicelib.extensions.console import calls, guard, overview, periods, record_names
+from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
 COUNTS = ("conversations", "messages", "interactions", "deliveries", "leads")
@@ -60,6 +61,17 @@ def read_before(query: dict[str, str], agent_ids: Sequence[str] | None, cursor: 
     except periods.InvalidPeriod:
         return None
     return Before((until - since) // _DAY_SECONDS, page["data"], totals(page["data"]))
+
+
+def add_titles(session: Session, records: Iterable[Document]) -> None:
+    """Add `title` to the records of agents. This costs one request per 20 agents and one per deleted agent."""
+    of_agents, t = [one for one in records if "agentId" in one], guard.texts(session)
+    titles = overview.titles_of(session.workspace_id, [one["agentId"] for one in of_agents if "deletedAt" not in one])
+    deleted = record_names.read_deleted_agents(of_agents)
+    for record in of_agents:
+        agent_id = record["agentId"]
+        last_title = t("deleted_agent", title=deleted.get(agent_id, agent_id))
+        record["title"] = last_title if "deletedAt" in record else titles.get(agent_id, agent_id)
 
 
 def by_organisation(

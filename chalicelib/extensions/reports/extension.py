@@ -16,7 +16,7 @@ EXTENSION = Extension(
         "deliveries": "followers:DELIVERIES",
     },
     hooks={
-        "agent_rows": "counts:list_changes",
+        "agent_rows": "deleted_usage:list_changes",
         "parameters": "parameters",
         "recount": "counts:recount_all",
         "removal": "removal:delete_all",

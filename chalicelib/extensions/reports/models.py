@@ -37,10 +37,11 @@ class DayOfUsage(WireModel):
 class Usage(WireModel):
     """An agent's usage on each day that has counts.
 
-    The entry without `agentId` contains counts that belong to no agent.
+    The entry without `agentId` contains counts that belong to no agent. `deletedAt` is the Unix time of a deletion.
     """
 
     agentId: str = omitted()
+    deletedAt: Number = omitted()
     days: list[DayOfUsage]
     totals: DayOfUsage
 

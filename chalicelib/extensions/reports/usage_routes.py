@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors
-from chalicelib.agents import store as agents
 from chalicelib.extensions.reports import report_query
 from chalicelib.http import auth, bodies, files, pages, parameters, responses
 from chalicelib.http.lazy_module import LazyModule
@@ -37,16 +36,16 @@ _RETRIEVED = "Usage retrieved successfully"
 def report_usage(agent_id: str) -> Response:
     """Return an agent's conversations, messages, interactions, deliveries and leads by UTC day.
 
-    The default period is the last 30 days, and the maximum is 366 days. `from` and `to` are extended to whole days.
+    The default period is the last 30 days, and the maximum is 366 days. `from` and `to` are extended to whole days. A
+    deleted agent's usage can be read if the agent was deleted after `from` and its id is not in use.
     """
     body: models.UsageQuery = bodies.read()
     since, until = (body.range.from_, body.range.to) if body.range else (None, None)
     since, until = report_query.seconds_in(since, "range.from"), report_query.seconds_in(until, "range.to")
     start, end = report_query.widened(since, until, usage.DAY_SECONDS, "range.from")
     workspace_id = auth.caller().workspace_id
-    agents.read_eventually(workspace_id, agent_id)
     recent = recent_counts.read(workspace_id, [agent_id], start, end)
-    data = usage.record(agent_id, recent.read_days(agent_id, start, end))
+    data = usage.read(recent, agent_id, start, end)
     body_members = {**responses.success_members(_RETRIEVED), "countedUntil": recent.counted_until}
     return responses.json_response({**body_members, "data": data})
 
@@ -64,7 +63,8 @@ def list_usage() -> Response:
     """List each agent's conversations, messages, interactions, deliveries and leads by UTC day.
 
     The default period is the last 30 days, and the maximum is 366 days. `from` and `to` are extended to whole days.
-    Agents are sorted by id. The last entry, without `agentId`, contains the deliveries that belong to no agent, such as
+    Agents are sorted by id. Deleted agents with usage in the period follow them, with `deletedAt`. The last entry,
+    without `agentId`, contains the deliveries that belong to no agent, such as
     those for client events. With `Accept: text/csv`, the response is CSV with a row for each agent and day, and the
     `Link` header contains the URL of the next page.
 
@@ -74,8 +74,8 @@ def list_usage() -> Response:
     """
     limit, cursor, (start, end) = parameters.limit(), parameters.cursor(), report_query.bounds(usage.DAY_SECONDS)
     workspace_id, limit = auth.caller().workspace_id, min(limit, usage.MAX_AGENTS)
-    owners = usage.list_owners(workspace_id, cursor, limit)
-    recent = recent_counts.read(workspace_id, owners[:limit], start, end)
+    owners = usage.list_owners(workspace_id, cursor, limit, start)
+    recent = recent_counts.read(workspace_id, usage.agents_of(owners[:limit]), start, end)
     examined = usage.examine(recent, owners, start, end)
     if not report_query.prefers_csv():
         return pages.bounded_page(_RETRIEVED, examined, limit, lambda _: {"countedUntil": recent.counted_until})

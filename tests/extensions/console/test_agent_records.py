@@ -226,7 +226,10 @@ def test_a_deletion_counts_what_it_removes(
     )
     assert f'href="{operator.home}/leads.csv?agent=support" download' in page
     if has("reports"):
-        assert f'href="{operator.home}/settings/usage.csv" download' in page and "in Analytics and Usage" in page
+        assert (
+            f'href="{operator.home}/settings/usage.csv" download' in page
+            and "past usage stays for 400 days" in html.unescape(page)
+        )
     monkeypatch.setattr(agent_records, "_MAX_LEADS", 2)
     assert counts.format("More than 2") in operator.open("/agents/support/delete").text
 

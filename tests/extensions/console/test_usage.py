@@ -14,10 +14,12 @@ from tests.conftest import StopClock
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import HOSTILE
 
-extensions.require("erasures", "reports")
+extensions.require("erasures", "history", "reports")
 
 from tests.extensions.console.stored_counts import count
 from tests.extensions.console.test_operator_pages import rows
+from tests.followers import follow
+from tests.webhooks.pipeline import Stream
 
 JANUARY = "?from=2026-01-01&to=2026-01-31"
 
@@ -208,3 +210,22 @@ def test_usage_draws_each_count_by_day(operator: Browser, workspace: NewWorkspac
     for period in ("from=2026-01-05&to=2026-01-05", "to=2026-01-31"):
         page = operator.open(f"/settings/usage?{period}")
         assert (page.status, 'class="tiles' in page.text) == (200, False)
+
+
+def test_a_deleted_agent_remains_in_its_organisations_usage(
+    operator: Browser, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    history = Stream()
+    assert workspace_api.post("/v2/agents/tours", {"title": "Canal Tours"}).status == 200
+    assert workspace_api.post("/v2/orgs/boats", {"name": "Boats", "widgetIDs": ["tours"]}).status == 200
+    today = clock.iso(clock.seconds())[:10]
+    count(workspace.workspace_id, "tours", today, 0, "NL", conversations=9, messages=20)
+    assert "usage stays for 400 days" in operator.open("/agents/tours/delete").text
+    follow("agents", history.read("agents"))
+    assert workspace_api.delete("/v3/agents/tours").status == 200
+    for query in ("", "?org=boats"):
+        page = operator.open(f"/settings/usage{query}")
+        assert "Boats Canal Tours (deleted)" in [row[0] for row in table(page.text)]
+        assert "agents/tours" not in page.text
+        lines = operator.open(f"/settings/usage.csv{query}").text.splitlines()
+        assert f"Boats,boats,Canal Tours (deleted),tours,{today},9,20,0,0,0" in lines
