@@ -16,7 +16,8 @@ COLUMNS = (
     "at", "resource", "operation", "changed", "byKind", "byId", "byName", "byPerson", "name", "organisation", "values",
 )  # fmt: skip
 _ARROW, _BETWEEN = " → ", "; "
-_UPDATE = "update"
+_NOT_READ = "…"  # stands for the values that a page does not read, because they would cost a request per record
+_UPDATE, _WITH_VERSIONS = "update", ("agents/", "tools/")
 
 
 def lines(changes: Iterable[Document], details: Document, t: Texts) -> str:
@@ -35,13 +36,15 @@ def _cells(change: Document, details: Document, t: Texts) -> tuple[Any, ...]:
 
 
 def _values(change: Document, details: Document, t: Texts) -> str | None:
-    """Return the values of an update as the page shows them, such as `title: Old → New`."""
+    """Return the values of an update as the page shows them, such as `title: Old → New`, and `…` for others."""
     if change["operation"] != _UPDATE:
         return None
     excerpts: Excerpts | None = details["excerpts"].get(change["resource"], {}).get(change.get("number"))
     outcomes: Outcomes = details["outcomes"][change["id"]]
     texts = [_excerpt(one, t) for one in excerpts.changes] if excerpts else []
-    return _BETWEEN.join(texts or [f"{one.path}: {one.text}" for one in outcomes.rights]) or None
+    texts = texts or [f"{one.path}: {one.text}" for one in outcomes.rights]
+    is_partial = excerpts.others if excerpts else change["resource"].startswith(_WITH_VERSIONS)
+    return _BETWEEN.join([*texts, *([_NOT_READ] if is_partial else [])]) or None
 
 
 def _excerpt(difference: Difference, t: Texts) -> str:

@@ -283,6 +283,13 @@ def test_old_and_new_values_are_listed_for_a_few_records(
         row[1].removeprefix("Changed Compare Title").strip() for row in rows(operator.open("/settings/audit").text)
     ]
     assert changed[:6] == ["support 1 → support 2", "support 0 → support 1", "", "", "", ""]
+    file = csv.DictReader(operator.open("/settings/audit.csv").text.splitlines())
+    values = [line["values"] for line in file if line["operation"] == "update"]
+    assert values[:6] == ["title: support 1 → support 2", "title: support 0 → support 1", "…", "…", "…", "…"]
+    members = {"title": "a", "description": "a", "theme": "a", "agentPlatform": "a", "vg_systemPrompt": "a"}
+    workspace_api.patch("/v3/agents/support", {"agent": members})
+    follow("agents", history.read("agents"))
+    assert operator.open("/settings/audit.csv").text.splitlines()[1].endswith("; …")
 
 
 def test_a_key_with_the_id_of_a_person_is_not_taken_for_that_person(
