@@ -9,7 +9,7 @@ from chalicelib.extensions import console
 
 _FOLDER = Path(console.__file__).parent
 # The functions of the module `calls` that call an operation, with their method if it is not an argument.
-_FUNCTIONS = {"get": "GET", "read": "GET", "send_once": "POST", "send": None}
+_FUNCTIONS = {"get": "GET", "read": "GET", "send_once": "POST", "create": "POST", "send": None}
 _Texts = dict[str, list[str]]
 
 
