@@ -74,7 +74,7 @@ def _save(session: Session, agent_id: str, lead_id: str, sent: dict[str, str]) -
     def save() -> Response:
         result, older = {}, ""
         # Other leads get the details of a lead that has been corrected before, too.
-        unchanged = {name: text for name, text in stored.items() if text} if others else {}
+        unchanged = {name: text for name, text in stored.items() if text} if "others" in sent else {}
         if change := fields.change(own, lead, values) or unchanged:
             if change.get("email") and not _EMAIL.fullmatch(change["email"]):
                 raise guard.form_error(session, "email.address")

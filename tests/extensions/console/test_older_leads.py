@@ -73,6 +73,12 @@ def test_a_correction_continues_where_it_stopped(bo: Browser, path: str, workspa
     assert names == ["Ann"] * 5 + [None, "Ann", "Ann"]
 
 
+def test_older_leads_are_found_if_only_they_have_other_details(bo: Browser, path: str, workspace_api: Api) -> None:
+    workspace_api.patch(f"/v3/leads/{path.rpartition('/')[2]}", {"lead": {"name": "Ann"}})
+    same = {"name": "Ann", "email": "ann@a.test", "phone": "", "has_older": "true", "others": ""}
+    assert "2 more leads of ann@a.test" in bo.submit(bo.open(path), path, same).text
+
+
 def test_older_leads_that_changed_keep_their_details(bo: Browser, path: str, workspace_api: Api) -> None:
     page = bo.open(path)
     first = bo.submit(page, path, {**NEW, "has_older": "true", **chosen(page.text)})
