@@ -286,7 +286,7 @@ def test_old_and_new_values_are_listed_for_a_few_records(
     file = csv.DictReader(operator.open("/settings/audit.csv").text.splitlines())
     values = [line["values"] for line in file if line["operation"] == "update"]
     assert values[:6] == ["title: support 1 → support 2", "title: support 0 → support 1", "…", "…", "…", "…"]
-    members = {"title": "a", "description": "a", "theme": "a", "agentPlatform": "a", "vg_systemPrompt": "a"}
+    members = {"title": "a", "description": "a", "theme": "a", "vg_systemPrompt": "a", "vg_temperature": 0.5}
     workspace_api.patch("/v3/agents/support", {"agent": members})
     follow("agents", history.read("agents"))
     assert operator.open("/settings/audit.csv").text.splitlines()[1].endswith("; …")
