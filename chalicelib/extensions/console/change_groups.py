@@ -17,19 +17,26 @@ _MINUTE = len("2026-11-27T19:01")
 
 
 class ChangeGroup(NamedTuple):
-    """A single change, or at least three records that one author created or deleted within a minute."""
+    """A single change, or at least three records that one author created or deleted within a minute, agents first."""
 
     changes: Sequence[Document]
 
     @property
     def kinds(self) -> list[tuple[str, int]]:
-        """The kinds of the records, each with its number, the most frequent first."""
-        return Counter(change["resource"].partition("/")[0] for change in self.changes).most_common()
+        """The kinds of the records, each with its number, agents and then the most frequent first."""
+        kinds = Counter(change["resource"].partition("/")[0] for change in self.changes).most_common()
+        return sorted(kinds, key=lambda kind: kind[0] != "agents")
 
     @property
     def names(self) -> list[str]:
         """The names of the first records that have a name."""
         return [change["record"].name for change in self.changes if change["record"]][:_NAMES]
+
+    @property
+    def agent(self) -> Document | None:
+        """The only agent's change, which includes the changes of the agent's tools and key."""
+        of_agents = [change for change in self.changes if _is_agent(change)]
+        return of_agents[0] if len(of_agents) == 1 else None
 
 
 class Day(NamedTuple):
@@ -53,9 +60,13 @@ def _groups(changes: list[Document]) -> Iterator[ChangeGroup]:
     for (operation, *_), run in groupby(changes, _operation_author_and_minute):
         similar = [*run]
         if operation != _UPDATE and len(similar) >= _FEWEST:  # updates differ in their values
-            yield ChangeGroup(similar)
+            yield ChangeGroup(sorted(similar, key=lambda change: not _is_agent(change)))
         else:
             yield from (ChangeGroup([change]) for change in similar)
+
+
+def _is_agent(change: Document) -> bool:
+    return str(change["resource"]).startswith("agents/")
 
 
 def _operation_author_and_minute(change: Document) -> tuple[str, str, str]:

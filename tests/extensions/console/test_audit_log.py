@@ -305,3 +305,16 @@ def test_a_key_with_the_id_of_a_person_is_not_taken_for_that_person(
     follow("agents", history.read("agents"))
     page = browser.open("/settings/audit?kind=agents&id=support").text
     assert "bo (key)" in page and "Bo de Vries" not in page
+
+
+def test_a_deleted_agent_stands_before_its_tools_and_key(
+    operator: Browser, workspace_api: Api, agent_id: str, history: Stream
+) -> None:
+    for name in ("Boats", "Piers", "Times"):
+        assert workspace_api.post("/v3/agents/support/tools", {"tool": {"name": name}}).status == 200
+    follow("agents", history.read("agents"))
+    assert workspace_api.delete("/v3/agents/support").status == 200
+    follow("agents", history.read("agents"))
+    (deleted, *_) = rows(operator.open("/settings/audit").text)
+    assert deleted[0].startswith("Support Agent support5 recordsSupport Agent support")
+    assert re.match(r"Deleted Agent ×1, Tool ×3, Key ×1Support, \w+, \w+ and 2 more$", deleted[1])
