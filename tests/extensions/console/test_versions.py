@@ -168,8 +168,9 @@ def test_flags_and_languages_are_compared_by_their_names() -> None:
 def test_a_removed_value_is_shown_as_empty(signed_in: Browser, workspace_api: Api, version: None) -> None:
     workspace_api.patch(f"/v3{AGENT}", {"agent": {"lang": "en", "starred": True}})
     page = signed_in.open(f"{AGENT}/versions/{NUMBER}").text
-    for name, value, after in (("Language", "English", "Becomes empty"), ("Starred", "Yes", "No")):
-        element = f"<h3>{name}</h3>\n<pre><del>- {value}</del><ins>+ <em>{after}</em></ins></pre></div>"
+    empty, no = "<span>  <em>Becomes empty</em></span>", "<ins>+ <em>No</em></ins>"
+    for name, value, after in (("Language", "English", empty), ("Starred", "Yes", no)):
+        element = f"<h3>{name}</h3>\n<pre><del>- {value}</del>{after}</pre></div>"
         assert f'<div class="member">{element}' in page
     for prompt in ("Be brief.", None):
         workspace_api.patch(f"/v3{AGENT}", {"agent": {"vg_systemPrompt": prompt}})
