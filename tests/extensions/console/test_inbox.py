@@ -35,7 +35,8 @@ def converse(api: Api, agent_id: str, name: str, state: str | None, assignee: st
 
 def names_in(page: Answer) -> list[str]:
     """Return the names in the list of conversations, in order."""
-    return re.findall(r"<strong>([^<]*)</strong>", re.sub("</?mark>", "", page.text))
+    listed = page.text.partition('id="chat"')[0]  # a transcript follows the list
+    return re.findall(r"<strong>([^<]*)</strong>", re.sub("</?mark>", "", listed))
 
 
 def tab_counts(page: Answer) -> list[str]:

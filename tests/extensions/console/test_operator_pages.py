@@ -231,12 +231,12 @@ def test_pages_of_a_visitor_lead_to_the_form_with_the_values(operator: Browser, 
 def test_the_workspace_page_explains_how_long_records_are_kept(operator: Browser, workspace_api: Api) -> None:
     workspace = workspace_api.get("/v3/workspace").data
     page = operator.open("/settings/workspace").text
-    never = "Never deleted automatically"
+    never, kept = "Never deleted automatically", "Until their agent is deleted. Its usage remains for 400 days"
     assert rows(page) == [
         ["Conversations An agent can have its own number of days.", never],
         ["Agents, leads, organisations and people", never], ["Deliveries of webhooks", "30 days"],
         *([["Audit log and versions", "400 days"]] if has("history") else []),
-        *([["Counts in analytics and usage", "Until their agent is deleted"]] if has("reports") else []),
+        *([["Counts in analytics and usage", kept]] if has("reports") else []),
         ["Erasure receipts", never],
     ]  # fmt: skip
     assert f'data-copied="Copied">{workspace["id"]}</code>' in page and "<dd>At most 50</dd>" in page
