@@ -14,7 +14,7 @@ _QUICK = "firstAnswersWithin15Minutes"
 # The assumed longest time, in seconds, of answers that took more than a day.
 _LONGEST = 7 * 24 * 60 * 60
 # The units to which estimates are rounded, with the seconds up to which each applies.
-_UNITS = ((60, 5), (600, 30), (3_600, 60), (86_400, 600), (_LONGEST, 3_600))
+_UNITS = ((60, 5), (600, 10), (3_600, 60), (86_400, 600), (_LONGEST, 3_600))
 
 
 def of_entry(entry: Document) -> Document:

@@ -90,7 +90,7 @@ def plot(
 
 
 def trends(names: Sequence[str], series: Sequence[Document], finished: int) -> dict[str, Trend]:
-    """Return the small line of each name. It has no axis and no previous period.
+    """Return the small line of each name that has counts. It has no axis and no previous period.
 
     An unfinished interval's count is too low for the line, but its average is not. A line has at most 45
     points, which are the means of neighbouring intervals.
@@ -105,7 +105,7 @@ def _trend(intervals: list[_Value]) -> Trend:
     values = [_mean(intervals[start : start + size]) for start in range(0, len(intervals), size)]
     highest = max((value for value in values if value is not None), default=0) or 1
     points = [(index, round(100 - value * 100 / highest)) for index, value in enumerate(values) if value is not None]
-    if not points:
+    if not any(values):
         return Trend("", 1)
     edges = [(-1, points[0][1]), *points, (len(values), points[-1][1])]
     line = " ".join(f"{x},{y}" for x, y in edges)

@@ -33,10 +33,14 @@ def read_new_tool(session: Session, agent_id: str) -> Response:
 
 @signed_in("/agents")
 def create_tool(session: Session, agent_id: str) -> Response:
-    """Create a tool, once per form, or change the number of parameters in the form."""
+    """Create a tool, once per form, or change the number of parameters in the form.
+
+    The tool has a parameter for each name in braces in its URL, even if the form has none.
+    """
     rights.require_operator(session)
     sent, page = guard.form(), tool_page.page_of(agent_id, {})
-    return _with_other_rows(session, page, sent) or _create(session, page, sent)
+    completed = {**sent, **_parameters_of_url(page, sent)}
+    return _with_other_rows(session, page, sent) or _create(session, page, completed)
 
 
 @signed_in("/agents")

@@ -109,7 +109,6 @@ def test_a_tool_needs_a_name_and_keeps_what_was_typed(operator: Browser) -> None
         ({"serverUrl": "https://"}, "serverUrl", "must have a valid host"),
         ({"serverUrl": "https://shop test"}, "serverUrl", "must not contain spaces"),
         ({"serverUrl": "https://u:p@shop.test"}, "serverUrl", "must not contain a user name or password"),
-        ({"serverUrl": "https://shop.test/{order}"}, "serverUrl", "the place Path and the name order"),
         ({"name": "Look again"}, "name", "must not contain spaces"),
         ({"method": "LOOK"}, "method", "must be one of GET, POST, PUT, PATCH, DELETE"),
     ],
@@ -143,12 +142,14 @@ def test_a_parameter_that_the_url_needs_is_not_lost(
 def test_the_form_adds_the_parameters_that_the_url_names(operator: Browser, workspace_api: Api) -> None:
     path, url = "/agents/support/new-tool", "https://a.test/{pier}/{boat <1>}/{pier}"
     sent = {"name": "find", "serverUrl": url, "fields.0.key": "pier", "fields.0.in": "query", "fields.1.key": "day"}
-    refused = operator.submit(operator.open(path), path, {**sent, "action": "test"})
-    assert "No parameter yet for: pier, boat &lt;1&gt;." in refused.text and workspace_api.get(TOOLS).data == []
+    refused = operator.submit(operator.open(path), path, {**sent, "name": "a b", "action": "test"})
+    assert refused.status == 400 and workspace_api.get(TOOLS).data == []
     added = operator.submit(refused, path, {**sent, "action": "add"})
     assert (added.status, "No parameter yet" in added.text) == (200, False)
-    operator.submit(added, path, controls(added))
-    (tool,) = workspace_api.get(TOOLS).data
+    for form in (controls(added), sent):
+        operator.submit(operator.open(path), path, form)
+    tool, other = workspace_api.get(TOOLS).data
+    assert [one["key"] for one in tool["fields"]] == [one["key"] for one in other["fields"]]
     assert [(one["key"], one.get("in"), one.get("required", False)) for one in tool["fields"]] == [
         ("pier", "path", True),
         ("day", None, False),
