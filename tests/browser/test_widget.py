@@ -91,7 +91,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(kind, file(name) if name else "")
 
     def do_POST(self) -> None:
-        self._answer("application/json", json.dumps(self.server.start_session()))
+        if self.path == "/chat-person":
+            self.server.ask("state", {"metadata": {"state": "requested_chat"}})
+        answer = {} if self.path == "/chat-person" else self.server.start_session()
+        self._answer("application/json", json.dumps(answer))
 
     def _answer(self, kind: str, text: str) -> None:
         self.send_response(200)
@@ -208,6 +211,25 @@ def test_a_visitor_writes_and_sees_the_answer(page: Chrome, web: BackEnd) -> Non
     # Chromium logs each 404: those for the icon, and those before the first message.
     log = [one["message"] for one in page.get_log("browser") if one["level"] == "SEVERE"]
     assert [one for one in log if "status of 404" not in one] == []
+
+
+def test_a_visitor_asks_for_a_person(page: Chrome, web: BackEnd) -> None:
+    button = page.find_element(By.CSS_SELECTOR, "#chat p + button")
+    assert not button.is_displayed()
+    write(page, "Hello")
+    eventually(page, lambda _: button.is_displayed(), True)
+    button.click()
+    eventually(page, partial(texts, selector="#chat [role=status]"), ["A person will join soon."])
+    assert not button.is_displayed() and web.ask("state", {})["chatState"]["state"] == "requested_chat"
+
+
+def test_a_message_asks_for_a_person_where_no_bot_answers(page: Chrome, web: BackEnd) -> None:
+    page.execute_script("document.querySelector('#chat').dataset.people = ''")
+    write(page, "Are you open?")
+    eventually(page, partial(texts, selector="#chat [role=status]"), ["A person will join soon."])
+    write(page, "Hello?")
+    eventually(page, lines, ["Are you open?", "Hello?"])
+    assert web.ask("state", {})["chatState"]["state"] == "requested_chat"
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="NOT TESTED with axe-core: npm is missing.")

@@ -25,6 +25,8 @@ _STORED = {PAGE: PAGE, SCRIPT: SCRIPT, PYTHON: "server.py.txt", NODE: NODE}
 _MEDIA = "text/plain; charset=utf-8"
 # A string in each server, which the agent's URL replaces, and one in the page, which its title replaces.
 _PLACEHOLDER, _TITLE = '"$AGENT"', ">Chat<"
+# The page's element, and the attribute with which a visitor's message asks for a person.
+_CHAT, _PEOPLE = '<main id="chat"', " data-people"
 _MAX_TITLE = 100
 TRANSLATED = ("nl",)
 """The languages of the page and its script, apart from English. A JSON file for each has the texts that it replaces."""
@@ -33,7 +35,8 @@ TRANSLATED = ("nl",)
 def download(name: str) -> Response:
     """Return a file that contains no secret, so it needs no session.
 
-    A server is for the agent in the query. The page has the title in the query, and with the script its language.
+    A server is for the agent in the query. The page has the title in the query, and with the script its language. With
+    `people`, visitors' messages ask for a person.
     """
     return guard.with_error_page(lambda: _download(name), guard.language_of(None))
 
@@ -44,21 +47,32 @@ def read(name: str, agent_id: str) -> str:
     return text.replace(_PLACEHOLDER, json.dumps(f"{pages.service_url()}/agents/{quote(agent_id, safe='')}"))
 
 
-def query(name: str, agent: Document) -> str:
-    """Return the query string of an agent's file, or an empty string if the file is the same for all agents."""
+def query(name: str, agent: Document, has_bot: bool) -> str:
+    """Return the query string of an agent's file, or an empty string if the file is the same for all agents.
+
+    Without a bot, visitors' messages ask for a person.
+    """
     if name in SERVERS:
         return query_string({"agent": agent["ID"]})
     title = template_filters.agent_title(agent)[:_MAX_TITLE] if name == PAGE else None
-    return query_string({"title": title, "lang": agent["lang"] if agent.get("lang") in TRANSLATED else None})
+    language = agent["lang"] if agent.get("lang") in TRANSLATED else None
+    return query_string({"title": title, "lang": language, "people": None if has_bot or name != PAGE else "1"})
 
 
 def _download(name: str) -> Response:
-    agent_id, title, language = (current_request.query_value(one) or "" for one in ("agent", "title", "lang"))
+    agent_id, title, language, people = (
+        current_request.query_value(one) or "" for one in ("agent", "title", "lang", "people")
+    )
     if name not in _STORED or (name in SERVERS and not IDENTIFIER.fullmatch(agent_id)):
         raise errors.NotFound.of("file")
     text = _translate(read(name, agent_id), name, language)
-    named = text.replace(_TITLE, f">{html.escape(title[:_MAX_TITLE])}<") if title and name == PAGE else text
-    return pages.download(name, _MEDIA, named)
+    return pages.download(name, _MEDIA, _adapted(text, title[:_MAX_TITLE], bool(people)) if name == PAGE else text)
+
+
+def _adapted(page: str, title: str, asks_people: bool) -> str:
+    """Return the page with the title, if any. Visitors' messages ask for a person if `asks_people`."""
+    named = page.replace(_TITLE, f">{html.escape(title)}<") if title else page
+    return named.replace(_CHAT, _CHAT + _PEOPLE) if asks_people else named
 
 
 def _translate(text: str, name: str, language: str) -> str:

@@ -34,13 +34,14 @@ def _page(session: Session, agent: Document, server: str | None, key: str | None
     This costs the requests of `site_visitors.read_newest` and `agent_facts.read`.
     """
     selected = server if server in site_files.SERVERS else site_files.PYTHON
+    facts, names = agent_facts.read(session, [agent["ID"]]), (site_files.PAGE, site_files.SCRIPT, selected)
     return guard.page(
         session,
         "site.html",
         "/agents",
         record=agent,
-        facts=agent_facts.read(session, [agent["ID"]]),
-        files={name: site_files.query(name, agent) for name in (site_files.PAGE, site_files.SCRIPT, selected)},
+        facts=facts,
+        files={name: site_files.query(name, agent, bool(facts.has_bot)) for name in names},
         servers=site_files.SERVERS,
         server=selected,
         address=site_files.ADDRESS,

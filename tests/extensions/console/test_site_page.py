@@ -21,9 +21,9 @@ NOT_SEEN, SEEN = "Not seen yet.", "A visitor has written."
 )
 def test_the_page_has_the_files_and_the_instructions_for_a_developer(operator: Browser, query: str, name: str) -> None:
     page = operator.open(PAGE + query, **HOST)
-    downloads = re.findall(r'<a class="button second" href="([^"]*)" download>', page.text)
+    downloads = re.findall(r'<a class="button second" href="([^"]*)" download>', html.unescape(page.text))
     assert downloads == [
-        f"/console/site/{one}" for one in ("chat.html?title=Support", "chat.js", f"{name}?agent=support")
+        f"/console/site/{one}" for one in ("chat.html?title=Support&people=1", "chat.js", f"{name}?agent=support")
     ]
     assert all(Api().call("GET", one, None, {}).status == 200 for one in downloads)
     (text,) = re.findall(r'data-copy="Copy the instructions"[^>]*>(.*?)</pre>', page.text, re.DOTALL)
@@ -35,6 +35,17 @@ def test_the_page_has_the_files_and_the_instructions_for_a_developer(operator: B
     assert page.text.count(f"Open {site_files.ADDRESS} and write a message") == 2
     assert f"It listens on {site_files.ADDRESS}, " in code and re.search(rf"PORT.*{site_files.ADDRESS[-4:]}", code)
     assert 'AGENT = "http://127.0.0.1:8000/agents/support"' in code and re.search(r'src="[^"]*/copy\.\w+\.js"', code)
+
+
+def test_visitors_ask_for_a_person_until_a_bot_is_connected(operator: Browser, workspace_api: Api) -> None:
+    for is_connected in (False, True):
+        page = operator.open(PAGE).text
+        (address,) = re.findall(r'href="([^"]*/chat\.html[^"]*)" download>', page)
+        chat = Api().call("GET", html.unescape(address), None, {}).text
+        texts = ('<main id="chat" data-people>' in chat, page.count("remove data-people from chat.html") == 2)
+        assert texts == (not is_connected, not is_connected)
+        hook = {"url": "https://bot.example.com/cams", "events": ["message_received"]}
+        workspace_api.post("/v3/webhooks", {"webhook": hook})
 
 
 def test_a_title_adds_no_line_to_the_instructions(operator: Browser, workspace_api: Api) -> None:
@@ -51,7 +62,8 @@ def test_the_key_appears_on_the_same_page_after_one_click(
     assert key not in page.text and page.text.count(f'formaction="{operator.home}{PAGE}#key">Show the key') == 1
     shown = operator.submit(page, PAGE, {})
     assert re.search(f'<li id="key" class="card">.*<code class="secret" [^>]*>{key}</code>', shown.text, re.DOTALL)
-    assert shown.text.count(key) == 1 and "Show the key" not in shown.text and "node server.mjs" in shown.text
+    assert f'export AGENT_KEY="{key}"' in html.unescape(shown.text) and "paste the agent key" in shown.text
+    assert shown.text.count(key) == 2 and "Show the key" not in shown.text and "node server.mjs" in shown.text
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     refused = browser.post(PAGE, csrf_field(browser.open("/agents/support")))
     assert (refused.status, key in refused.text) == (403, False)

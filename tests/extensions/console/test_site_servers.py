@@ -123,6 +123,20 @@ def test_each_visitor_gets_a_token_for_an_own_conversation(
 
 
 @pytest.mark.parametrize("name", site_files.SERVERS)
+def test_a_server_lets_a_visitor_wait_for_a_person(name: str, service: str, workspace_api: Api, tmp_path: Path) -> None:
+    key = workspace_api.get("/v3/agents/support").data["SECRET_API_KEY"]
+    with started(name, service, tmp_path, key) as visitor:
+        session = visitor.start()
+        message = {"messages": [{"mid": "m1", "type": "text", "item": {"text": "Hello"}}]}
+        Api(session["token"]).post(f"{session['conversation'].removeprefix(service)}/messages", message)
+        response, text = visitor.ask("POST", "/chat-person")
+        assert (response.status, text) == (200, "{}")
+        assert visitor.ask("POST", "/chat-person", {"Sec-Fetch-Site": "cross-site"})[0].status == 403
+    (conversation,) = workspace_api.get("/v3/agents/support/convos").data
+    assert (conversation["state"], conversation["interactionsNum"]) == ("requested_chat", 1)
+
+
+@pytest.mark.parametrize("name", site_files.SERVERS)
 def test_a_server_refuses_other_sites_and_serves_no_other_file(
     name: str, service: str, workspace_api: Api, tmp_path: Path
 ) -> None:

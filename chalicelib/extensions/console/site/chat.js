@@ -40,7 +40,9 @@ export async function chat(root, getSession) {
     for (const {mid} of sent) unsent.delete(mid);
     for (const message of unsent.values()) append(message); // below all others
     if (isAtEnd || reset) list.scrollTop = list.scrollHeight - (isAtEnd ? 0 : fromEnd);
-    state.textContent = STATES[conversation.state] ?? "";
+    root.dataset.state = conversation.state ?? "ai-chatting";
+    state.textContent = STATES[root.dataset.state] ?? "";
+    if (sent.length) root.dispatchEvent(new Event("sent"));
   }
   function append({mid, from, type, item}) {
     bubbles.set(mid, bubbles.get(mid) ?? document.createElement("li"));

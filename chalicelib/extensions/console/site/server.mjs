@@ -3,7 +3,7 @@
 //     AGENT_KEY=… node server.mjs
 //
 // It listens on http://localhost:8080, or on the port in PORT. It needs Node.js 18 or later, no packages, and the files
-// chat.html and chat.js in its folder. To add the chat to a server of your own, copy `startSession` and its caller.
+// chat.html and chat.js in its folder. To add the chat to a server of your own, copy `answer` and what it calls.
 import {createHash, randomBytes} from "node:crypto";
 import {readFile} from "node:fs/promises";
 import {createServer} from "node:http";
@@ -20,29 +20,47 @@ if (!KEY) {
 
 // Return the URL of a visitor's conversation, and a token with which the page can use only this conversation.
 async function startSession(visitor) {
-  // The id is a hash of the cookie. Therefore, a visitor who sees another conversation's id cannot open it.
-  const conversation = `${AGENT}/interact/${createHash("sha256").update(visitor).digest("hex").slice(0, 32)}`;
-  const response = await fetch(`${conversation}/visitor-tokens`, {
+  const {data} = await send(visitor, "visitor-tokens", {token: {expiresInSeconds: 3600}});
+  return {conversation: conversationOf(visitor), token: data.token};
+}
+
+// Let a visitor's conversation wait for a person. A visitor's own token may not do this.
+async function askForPerson(visitor) {
+  await send(visitor, "state", {metadata: {state: "requested_chat"}});
+  return {};
+}
+
+// The id is a hash of the cookie. Therefore, a visitor who sees another conversation's id cannot open it.
+function conversationOf(visitor) {
+  return `${AGENT}/interact/${createHash("sha256").update(visitor).digest("hex").slice(0, 32)}`;
+}
+
+// Send a request about a visitor's conversation with the agent key, and return the response.
+async function send(visitor, path, body) {
+  const response = await fetch(`${conversationOf(visitor)}/${path}`, {
     method: "POST",
     headers: {"Authorization": `Bearer ${KEY}`, "Content-Type": "application/json"},
-    body: JSON.stringify({token: {expiresInSeconds: 3600}}),
+    body: JSON.stringify(body),
     signal: AbortSignal.timeout(20000),
   });
   if (!response.ok) throw new Error(`HTTP ${response.status}`); // 401 means that AGENT_KEY is wrong
-  return {conversation, token: (await response.json()).data.token};
+  return response.json();
 }
+
+const ACTIONS = new Map([["/chat-session", startSession], ["/chat-person", askForPerson]]);
 
 // Return the status, the text, its type and a cookie. The visitor's cookie contains a random text.
 async function answer({method, url, headers}) {
   const file = method === "GET" && FILES[url.split("?")[0]];
   if (file) return [200, await readFile(new URL(file[0], import.meta.url), "utf8"), file[1]];
-  if (method !== "POST" || url !== "/chat-session") return [404, "Not found"];
+  const action = method === "POST" && ACTIONS.get(url);
+  if (!action) return [404, "Not found"];
   // Browsers say whether a page on another site sent the request.
   if ((headers["sec-fetch-site"] ?? "same-origin") !== "same-origin") {
     return [403, "Only pages on this site can start a chat."];
   }
   const visitor = /(?:^|;) *chat=([\w-]+)/.exec(headers.cookie ?? "")?.[1] ?? randomBytes(32).toString("base64url");
-  return [200, JSON.stringify(await startSession(visitor)), "application/json", visitor];
+  return [200, JSON.stringify(await action(visitor)), "application/json", visitor];
 }
 
 function fail(problem) {
