@@ -55,6 +55,8 @@ def save_account(session: Session) -> Response:
 
     The theme and an operator's preferences are kept in cookies.
     """
+    if {*guard.form()} <= {"form", "theme"}:  # the form of the release before
+        return _saved(session)
     if session.client_id is None:
         return _hide_steps(session) if guard.form().get("action") == _HIDE_STEPS else _save_preferences(session)
     client_id, sent = session.client_id, guard.form()

@@ -4,9 +4,10 @@ import re
 
 import pytest
 
-from tests.api import Answer
-from tests.extensions.console.browser import Browser
+from tests.api import Answer, Api
+from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import HOSTILE, PASSWORD
+from tests.extensions.console.mailing import settings
 
 
 def theme_of(page: Answer) -> list[str]:
@@ -31,6 +32,19 @@ def test_a_form_that_is_not_saved_keeps_the_chosen_theme(kind: str, request: pyt
     page = browser.submit(browser.open("/account"), "/account", {"theme": "dark", "timezone": "Am"})
     assert page.status == 400 and theme_of(page) == theme_of(browser.open("/account")) == []
     assert 'name="theme" value="dark" checked' in page.text and 'value="Am"' in page.text
+
+
+def test_the_form_of_the_release_before_saves_only_the_theme(
+    signed_in: Browser, operator: Browser, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/clients/bo", {"timezone": "Asia/Tokyo", **settings()})
+    before = workspace_api.get("/v2/clients/bo").data
+    saved = signed_in.post("/account", {**csrf_field(signed_in.open("/account")), "theme": "dark"})
+    assert "Saved." in saved.text and theme_of(saved) == ["dark"]
+    assert workspace_api.get("/v2/clients/bo").data == before
+    operator.submit(operator.open("/account"), "/account", {"timezone": "Asia/Tokyo", "firstSteps": "on"})
+    saved = operator.post("/account", {**csrf_field(operator.open("/account")), "theme": "dark"})
+    assert 'data-time-zone="Asia/Tokyo"' in saved.text and 'name="firstSteps" type="checkbox" checked' in saved.text
 
 
 def test_one_form_saves_the_profile_and_the_theme(signed_in: Browser) -> None:
