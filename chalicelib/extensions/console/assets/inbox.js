@@ -1,4 +1,4 @@
-// Updates the list of conversations and the number that waits, and shows problems.
+// Updates the list and the number that waits, and shows problems.
 const [notice, signIn] = document.querySelectorAll(".notice");
 document.addEventListener("problem", ({ detail }) => {
   const message = notice.dataset[detail] ?? "";

@@ -8,11 +8,11 @@ const move = (step) => {
   const current = find(".inbox a:focus") ?? find(".inbox a[aria-current]");
   (rows[rows.indexOf(current) + step] ?? current ?? rows[0])?.focus();
 };
-// Ends the open conversation. Asks for chosen or focused rows.
+// Leads to the button that ends what is open, chosen or focused.
 const end = () => {
   find(".bulk:not(:has(input:checked)) li:focus-within .pick input")?.click();
   const button = find(".head [value=end]"), menu = find(".menu");
-  if (button) return button.click();
+  if (button?.checkVisibility()) return button.focus();
   if (!menu?.checkVisibility()) return move(1);
   menu.open = true;
   find(".menu button").focus();
