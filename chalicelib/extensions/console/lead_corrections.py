@@ -45,7 +45,6 @@ def save(session: Session, lead: Document, tag: str, change: Document, other_ids
     Another lead keeps its details if it has been deleted, or no longer has the contact that the lead had. Raise the
     errors of the operation, and NotFound if the person cannot see another lead's agent.
     """
-
     _require_different([lead["id"], *other_ids])
 
     def save_all() -> Correction:
@@ -59,6 +58,7 @@ def correct_others(session: Session, contact: Contact, change: Document, lead_id
     """Stage the change of the leads that still have the contact, as `save` does."""
     if len(lead_ids) > MAX_OTHERS or not all(map(IDENTIFIER.fullmatch, lead_ids)):
         raise errors.Invalid("The form has invalid leads.")
+    _require_different(lead_ids)
     corrected = sum(_correct(session, contact, row, change) for row in _find(session, lead_ids))
     return Correction(corrected, len(lead_ids) - corrected)
 

@@ -79,7 +79,7 @@ def _save(session: Session, agent_id: str, lead_id: str, sent: dict[str, str]) -
             if change.get("email") and not _EMAIL.fullmatch(change["email"]):
                 raise guard.form_error(session, "email.address")
             result = lead_corrections.save(session, lead, tag, change, others)._asdict()
-            older = older_leads.parameter(lead, change) if {"others", "has_older"} <= sent.keys() else ""
+            older = older_leads.parameter(session, lead, change) if {"others", "has_older"} <= sent.keys() else ""
         return _saved(session, lead, older=older, **{name: number or "" for name, number in result.items()})
 
     others, stored = sent.get("others", "").split(), fields.values(own, lead)

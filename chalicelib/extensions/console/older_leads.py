@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from chalicelib import errors
-from chalicelib.extensions.console import calls, lead_corrections, lead_ranges, leads, overview
+from chalicelib.extensions.console import calls, lead_corrections, lead_ranges, leads, overview, session_store
 from chalicelib.extensions.console.lead_corrections import MAX_OTHERS, Contact, Correction
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
@@ -29,9 +29,13 @@ class _Former(NamedTuple):
     members: list[str]
 
 
-def parameter(lead: Document, change: Document) -> str:
-    """Return the parameter for a lead as it was before a change, such as `name,phone:email:ann@example.com`."""
-    return ":".join((",".join(name for name in _MEMBERS if name in change), *lead_corrections.contact_of(lead)))
+def parameter(session: Session, lead: Document, change: Document) -> str:
+    """Return the parameter for a lead as it was before a change, such as `name,phone:email:ann@example.com`.
+
+    It is signed for the session, so that no link from elsewhere can ask the person to replace other leads.
+    """
+    text = ":".join((",".join(name for name in _MEMBERS if name in change), *lead_corrections.contact_of(lead)))
+    return session_store.selection_token(session.token, PARAMETER, text)
 
 
 def read(session: Session, lead: Document) -> Document:
@@ -43,22 +47,24 @@ def read(session: Session, lead: Document) -> Document:
     if not text:
         return {"older": None}
     titles, query = overview.visible_agents(session).titles, lead_ranges.EVERY_LEAD._replace(after=leads.cursor())
-    examined = examine(leads.rows(session, titles, query), partial(_listed, lead, _parse(text)))
+    former = _parse(session, text)
+    examined = examine(leads.rows(session, titles, query), partial(_listed, lead, former))
     records, position = take_bounded(examined, MAX_OTHERS)
     older_ids = [json.loads(record)["id"] for record in records]
-    return {"older": text, "older_ids": older_ids, "older_cursor": position, "former": _parse(text).contact.text}
+    return {"older": text, "older_ids": older_ids, "older_cursor": position, "former": former.contact.text}
 
 
 def correct(session: Session, lead: Document, sent: dict[str, str]) -> Correction:
     """Give the form's leads the details of this lead, in one commit, as `lead_corrections.save` does."""
-    former = _parse(sent.get(PARAMETER, ""))
+    former = _parse(session, sent.get(PARAMETER, ""))
     change = {name: lead.get(name) for name in former.members}
     lead_ids = sent.get("others", "").split()
     return calls.commit_now(lambda: lead_corrections.correct_others(session, former.contact, change, lead_ids))
 
 
-def _parse(text: str) -> _Former:
-    """Return the parameter's parts. Raise Invalid."""
+def _parse(session: Session, parameter: str) -> _Former:
+    """Return the parameter's parts. Raise Invalid, also for the parameter of another session."""
+    text = session_store.selected_id(session.token, PARAMETER, parameter) or ""
     members, member, contact = [*text.split(":", 2), "", ""][:3]
     changed = members.split(",")
     if member not in leads.PERSON or not contact or not {*changed} <= {*_MEMBERS}:

@@ -71,6 +71,9 @@ def test_a_lead_is_not_corrected_twice(bo: Browser, path: str, workspace_api: Ap
     other = chosen(page.text)["others"]
     for others in (f"{other} {other}", path.rpartition("/")[2]):
         assert bo.submit(page, path, {**NEW, "others": others}).status == 400
+    older = "name,email,phone:email:ann@a.test"  # a link from elsewhere is not signed for the session
+    assert bo.open(f"{path}?older={older}").status == 400
+    assert bo.post(path, {**csrf_field(page), "older": older, "others": other}).status == 400
     assert stored(workspace_api) == before
 
 
