@@ -46,14 +46,15 @@ def read(session: Session, titles: dict[str, str], report: Any) -> FirstSteps:
     """Return the steps for an operator, or none if all are done or the workspace is in use.
 
     There are also none for a selected organisation, and for an operator who hid them, once the workspace has an agent.
-    This costs three API operations, which read conversations, organisations and clients, and those of `trial_bots`.
+    This costs two API operations, which read organisations and clients, one for the conversations of each of up to
+    three agents, and those of `trial_bots`.
     """
     count = report["totals"]["conversations"] if report is not None else 0
     if session.client_id is not None or session.selected or len(titles) > _FEW_AGENTS or count >= _FEW_CONVERSATIONS:
         return FirstSteps()
     if titles and session.client.get(operator_selection.FIRST_STEPS) == operator_selection.HIDDEN:
         return FirstSteps()
-    conversations = _conversations(next(iter(titles))) if titles else []
+    conversations = [one for agent_id in titles for one in _conversations(agent_id)]
     if len(conversations) >= _FEW_CONVERSATIONS:
         return FirstSteps()
     organisations = calls.get("/v3/orgs", {"pageSize": _FEW_RECORDS})["data"]

@@ -71,7 +71,12 @@ def read_deleted(changes: Sequence[Document], names: dict[str, RecordName]) -> d
 
 
 def read_deleted_agents(usage: Iterable[Document]) -> dict[str, str]:
-    """Return the last names of up to 20 deleted agents in records of usage, by agent id, at one request each."""
+    """Return the last names of up to 20 deleted agents in records of usage, by agent id, at one request each.
+
+    Without the extension `history`, their names are unknown.
+    """
+    if not extensions.has("history"):
+        return {}
     deleted = [(f"agents/{one['agentId']}", one["deletedAt"]) for one in usage if "deletedAt" in one]
     # The deletion's exact time is later in this second.
     changes = [{"resource": agent, "id": ids.id_at(second * 1000 + 999, 0)} for agent, second in reversed(deleted)]

@@ -84,7 +84,7 @@ def _request() -> _Request:
 def _page(session: Session, request: _Request, cursor: str | None) -> Document:
     """Return a page of records with their titles and groups, and the period before. Raise InvalidPeriod."""
     page = usage_records.read(request.query, request.agent_ids, cursor)
-    before = usage_records.read_before(request.query, request.agent_ids, cursor)
+    before = usage_records.read_before(request.query, request.agent_ids, cursor, page)
     usage_records.add_titles(session, page["data"])
     days = usage_records.by_day(page["data"], request.query)
     return {

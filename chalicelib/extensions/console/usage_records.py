@@ -48,10 +48,13 @@ def read(query: dict[str, str], agent_ids: Sequence[str] | None, cursor: str | N
     return _explained(lambda: _read(since, until, agent_ids, cursor))
 
 
-def read_before(query: dict[str, str], agent_ids: Sequence[str] | None, cursor: str | None) -> Before | None:
-    """Return the same agents' counts in the equally long period before.
+def read_before(
+    query: dict[str, str], agent_ids: Sequence[str] | None, cursor: str | None, listed: Document
+) -> Before | None:
+    """Return the counts of the agents on the `listed` page in the equally long period before.
 
-    Return None if the period or the one before is invalid or has no beginning.
+    Return None if the period or the one before is invalid or has no beginning, or if the period before also has deleted
+    agents that the page cannot compare.
     """
     try:
         since, until = periods.bounds(query["from"], query["to"])
@@ -59,6 +62,8 @@ def read_before(query: dict[str, str], agent_ids: Sequence[str] | None, cursor: 
             return None
         page = _explained(lambda: _read(2 * since - until, since, agent_ids, cursor))
     except periods.InvalidPeriod:
+        return None
+    if page.get("nextCursor") and not listed.get("nextCursor"):
         return None
     return Before((until - since) // _DAY_SECONDS, page["data"], totals(page["data"]))
 
