@@ -142,6 +142,7 @@ def show(session: Session, status: int = 200, **result: Any) -> Response:
         max_exported=inbox.MAX_ROWS * (MAX_PAGES if listed.tab == "all" else 1),
         is_beside=False,
         next_waiting=inbox.next_waiting(session, listed.waiting),
+        has_new_samples=current_request.query_value("saved") == "sample",
         known_tags=known_tags(listed.page.conversations),
         has_no_own_list=session.client_id is None and current_request.query_value(_MISSING) == "mine",
         **list_colleagues(session).values(),

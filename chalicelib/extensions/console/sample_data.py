@@ -62,7 +62,7 @@ def add_sample_data(session: Session) -> Response:
         _add_conversation(agent_id, f"{PREFIX}{number}", name, state, _turns(texts, created - age * _MINUTE))
     lead = {"name": _LEAD, "email": _email(_LEAD), "channel": _ORIGIN, "agentId": agent_id}
     calls.send_once(form_id, "/v3/leads", {"lead": lead})
-    return pages.redirect(f"/{session.workspace_id}/convos")
+    return pages.saved(session.workspace_id, "/convos", "sample")
 
 
 def _add_conversation(agent_id: str, convo_id: str, name: str, state: str, turns: list[Any]) -> None:

@@ -198,6 +198,7 @@ def test_sample_data_is_added_once_per_form_and_removed_with_its_agent(
         listings.append(api.get(f"/v3/agents/{api.get('/v3/agents').data[0]['ID']}/convos").data)
         pass_time(5)
     assert listings[0] == listings[1]
+    assert "The sample data has been added. To remove it, delete its agent." in inbox.text
     assert "Noor Jansen" in inbox.text and "Sam Okafor" in inbox.text
     (agent,) = api.get("/v3/agents").data
     listed = api.get(f"/v3/agents/{agent['ID']}/convos").data

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from chalicelib import clock
+from chalicelib.extensions.console import record_names
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
@@ -98,7 +99,7 @@ def test_an_invalid_cursor_is_not_an_invalid_period(query: str, operator: Browse
 def test_usage_covers_this_month_and_offers_other_periods(operator: Browser, stop_clock: StopClock) -> None:
     stop_clock(1_772_452_800)  # 2 March 2026, 12:00
     page = operator.open("/settings/usage").text
-    assert re.findall(r'name="(from|to)" type="date" value="([^"]*)"', page) == [
+    assert re.findall(r'name="(from|to)" type="date" max="2999-12-31" value="([^"]*)"', page) == [
         ("from", "2026-03-01"), ("to", "2026-03-02"),
     ]  # fmt: skip
     periods = dict(re.findall(r'usage\?from=([^"]*)"(?: aria-current="true")?>([^<]*)</a>', page))
@@ -109,7 +110,7 @@ def test_usage_covers_this_month_and_offers_other_periods(operator: Browser, sto
         "2025-12-03&amp;to=2026-03-02": "Last 90 days",
     }
     assert re.findall(r'aria-current="true">([^<]*)<', page) == ["This month"]
-    assert 'id="to" name="to" type="date" value="2026-03-02"' in operator.open("/settings/usage?from=2026-02-10").text
+    assert 'id="to" name="to" type="date" max="2999-12-31" value="2026-03-02"' in operator.open("/settings/usage?from=2026-02-10").text
 
 
 @pytest.mark.parametrize("query", ["from=x", "from=2026-02-01&to=2026-01-01", "from=2024-01-01&to=2026-01-01"])
@@ -229,3 +230,28 @@ def test_a_deleted_agent_remains_in_its_organisations_usage(
         assert "agents/tours" not in page.text
         lines = operator.open(f"/settings/usage.csv{query}").text.splitlines()
         assert f"Boats,boats,Canal Tours (deleted),tours,{today},9,20,0,0,0" in lines
+
+
+def test_a_deleted_agent_has_its_id_without_the_extension_history(
+    operator: Browser, workspace: NewWorkspace, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count(workspace.workspace_id, "support", clock.iso(clock.seconds())[:10], 0, "NL", conversations=9)
+    assert workspace_api.delete("/v3/agents/support").status == 200
+    monkeypatch.setattr(record_names, "_VERSIONS", None)
+    monkeypatch.setattr(record_names.extensions, "has", lambda name: name != "history")
+    for path in ("/settings/usage", "/settings/usage.csv"):
+        assert "support (deleted)" in operator.open(path).text
+
+
+def test_a_period_whose_deleted_agents_do_not_fit_is_not_compared(
+    operator: Browser, workspace: NewWorkspace, workspace_api: Api, stop_clock: StopClock
+) -> None:
+    stop_clock(1_773_748_800)  # 17 March 2026, 12:00
+    today, yesterday = (clock.iso(clock.seconds() - days * 24 * 60 * 60)[:10] for days in (0, 1))
+    count(workspace.workspace_id, "support", today, 0, "NL", conversations=5)
+    for number in range(21):
+        assert workspace_api.post(f"/v2/agents/a{number:02}", {"title": "A"}).status == 200
+        count(workspace.workspace_id, f"a{number:02}", yesterday, 0, "NL", conversations=1)
+        assert workspace_api.delete(f"/v3/agents/a{number:02}").status == 200
+    page = operator.open(f"/settings/usage?from={today}&to={today}").text
+    assert "Total" in page and "Previous" not in page and "Previous" in operator.open("/settings/usage").text
