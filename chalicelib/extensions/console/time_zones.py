@@ -28,13 +28,8 @@ _MAX_NAME = 64  # characters of a zone's name, as in the form
 
 
 def named(text: str) -> str:
-    """Return the suggested time zone with this city, such as Europe/Amsterdam for Amsterdam, or the text itself.
-
-    The text may be the beginning of one city's name, of at least three letters.
-    """
-    city = _city(text)
-    zones = _beginning(city)
-    return zones[0] if len(zones) == 1 and len(city) > 2 else text
+    """Return the suggested time zone with this city, such as Europe/Amsterdam for Amsterdam, or the text itself."""
+    return _ZONE_OF_CITY.get(_city(text), text)
 
 
 def with_named(values: dict[str, Any]) -> dict[str, Any]:

@@ -258,7 +258,10 @@ def test_each_filter_is_a_chip_whose_link_removes_it(
         ),
     }
     page = signed_in.open("/convos?tab=all&from=2026-11-20&to=1795000000&assignedTo=%22%3E%3Cb%3E").text
-    assert 'type="date" max="2999-12-31" value="2026-11-20"' in page and '<input type="hidden" name="to" value="1795000000">' in page
+    assert (
+        'type="date" max="2999-12-31" value="2026-11-20"' in page
+        and '<input type="hidden" name="to" value="1795000000">' in page
+    )
     assert "<b>" not in page and page.count('type="date"') == 1
     page = signed_in.open("/convos?tab=mine&assignedTo=bo").text
     assert '<input type="hidden" name="assignedTo" value="bo">' in page and '<select id="assigned"' not in page

@@ -58,7 +58,7 @@ def test_a_status_of_several_leads_is_undone(bo: Browser, workspace_api: Api) ->
     fields = {**csrf_field(changed), "undone": "closed", "undo": undo}
     newest = workspace_api.get("/v3/leads?agentId=support").data[0]["id"]
     workspace_api.patch(f"/v3/leads/{newest}", {"lead": {"leadStatus": "contacted"}})  # by a colleague
-    assert "Leads with their former status again: 2." in bo.post("/leads?q=a.test", fields).text
+    assert "Leads that have their earlier status again: 2." in bo.post("/leads?q=a.test", fields).text
     assert stored(workspace_api) == ["contacted", "", "contacted"]
     other = workspace_api.get("/v3/leads?agentId=other").data[0]["id"]
     for words, status in ((f"closed {other}", 404), (f"{HOSTILE} {newest}", 400), (newest, 400)):

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from chalicelib.extensions.console import lead_context, lead_corrections
+from chalicelib.extensions.console import lead_context, lead_corrections, session_store, sessions
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import HOSTILE, PASSWORD
@@ -31,6 +31,12 @@ def bo(browser: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture
 def path(bo: Browser, workspace_api: Api) -> str:
     return f"/leads/support/{workspace_api.get('/v3/leads?agentId=support').data[0]['id']}"
+
+
+def signed(browser: Browser, text: str) -> str:
+    """Return a parameter with this text as the browser's session signs it."""
+    (token,) = re.findall(f"{sessions.COOKIE}=([^;]*)", browser.cookie)
+    return session_store.selection_token(token, "older", text)
 
 
 def go_on(bo: Browser, page: Answer, path: str) -> Answer:
@@ -95,10 +101,10 @@ def test_a_correction_without_the_others_asks_nothing(bo: Browser, path: str) ->
 
 def test_invalid_addresses_and_forms_change_nothing(bo: Browser, path: str, workspace_api: Api) -> None:
     for older in (HOSTILE, "name:email:", "name:userID:x", "agentId:email:ann@a.test"):
-        assert bo.open(f"{path}?older={quote(older)}", expected_status=400).status == 400
+        assert bo.open(f"{path}?older={quote(signed(bo, older))}", expected_status=400).status == 400
     other = workspace_api.get("/v3/leads?agentId=other").data[0]["id"]
-    page = bo.open(f"{path}?older={quote(f'name:email:{HOSTILE}')}")
+    page = bo.open(f"{path}?older={quote(signed(bo, f'name:email:{HOSTILE}'))}")
     assert HOSTILE not in page.text and "has the former details." in page.text
     for older, others, status in (("name:email:ann@a.test", other, 404), ("x", "", 400), ("name:email:a", "../x", 400)):
-        assert bo.submit(page, path, {"older": older, "others": others}).status == status
+        assert bo.submit(page, path, {"older": signed(bo, older), "others": others}).status == status
     assert stored(workspace_api, "other") == ["ann@a.test"]

@@ -110,7 +110,10 @@ def test_usage_covers_this_month_and_offers_other_periods(operator: Browser, sto
         "2025-12-03&amp;to=2026-03-02": "Last 90 days",
     }
     assert re.findall(r'aria-current="true">([^<]*)<', page) == ["This month"]
-    assert 'id="to" name="to" type="date" max="2999-12-31" value="2026-03-02"' in operator.open("/settings/usage?from=2026-02-10").text
+    assert (
+        'id="to" name="to" type="date" max="2999-12-31" value="2026-03-02"'
+        in operator.open("/settings/usage?from=2026-02-10").text
+    )
 
 
 @pytest.mark.parametrize("query", ["from=x", "from=2026-02-01&to=2026-01-01", "from=2024-01-01&to=2026-01-01"])
