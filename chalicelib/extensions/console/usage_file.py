@@ -53,7 +53,9 @@ def _lines(
     usage_records.add_titles(session, records)
     for record in records:
         agent_id = record.get("agentId")
-        own = [one for one in organisations if agent_id in (one.get("widgetIDs") or ())]
+        own = [
+            one for one in organisations if agent_id in (one.get("widgetIDs") or ()) and not record.get("isReplaced")
+        ]
         names = _joined(truncate(display_name(one, "name", "ID"), _MAX_NAME) for one in own)
         cells = (
             names,

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from chalicelib import clock, errors
@@ -69,14 +70,20 @@ def read_before(
 
 
 def add_titles(session: Session, records: Iterable[Document]) -> None:
-    """Add `title` to the records of agents. This costs one request per 20 agents and one per deleted agent."""
+    """Add `title` to the records of agents, and `isReplaced` to those of deleted agents whose id is in use again.
+
+    This costs one request per 20 agents and one per deleted agent.
+    """
     of_agents, t = [one for one in records if "agentId" in one], guard.texts(session)
-    titles = overview.titles_of(session.workspace_id, [one["agentId"] for one in of_agents if "deletedAt" not in one])
+    titles = overview.titles_of(session.workspace_id, {one["agentId"]: None for one in of_agents})
     deleted = record_names.read_deleted_agents(of_agents)
     for record in of_agents:
         agent_id = record["agentId"]
-        last_title = t("deleted_agent", title=deleted.get(agent_id, agent_id))
-        record["title"] = last_title if "deletedAt" in record else titles.get(agent_id, agent_id)
+        if "deletedAt" in record:
+            record["title"] = t("deleted_agent", title=deleted.get(agent_id, agent_id))
+            record["isReplaced"] = agent_id in titles
+        else:
+            record["title"] = titles.get(agent_id, agent_id)
 
 
 def by_organisation(
@@ -84,14 +91,17 @@ def by_organisation(
 ) -> list[Group]:
     """Return the records by organisation, with the most conversations first. The last group has no organisation.
 
-    An agent of several organisations is in each of their groups.
+    An agent of several organisations is in each of their groups. A deleted agent whose id is in use again is in none,
+    because the organisation lists the new agent.
     """
+    replaced = {one["agentId"] for one in records if one.get("isReplaced")}
+    replaced |= {one["agentId"] for one in records if "agentId" in one and "deletedAt" not in one}
     groups, grouped = list[Group](), set[str]()
     for organisation in organisations:
         agent_ids = {*(organisation.get("widgetIDs") or ())}
         grouped |= agent_ids
-        groups.append(_group(organisation, records, before, agent_ids.__contains__))
-    rest = _group(None, records, before, lambda agent_id: agent_id not in grouped)
+        groups.append(_group(organisation, records, before, partial(_is_of, agent_ids, replaced)))
+    rest = _group(None, records, before, lambda record: not _is_of(grouped, replaced, record))
     groups.sort(key=lambda group: -group.totals[COUNTS[0]])
     return [group for group in (*groups, rest) if group.records]
 
@@ -116,15 +126,20 @@ def by_day(records: Iterable[Document], query: dict[str, str]) -> list[Document]
     return [*sums.values()]
 
 
+def _is_of(agent_ids: set[str], replaced: set[str], record: Document) -> bool:
+    """Return whether a record is of one of these agents, and not of a deleted agent whose id is in use again."""
+    agent_id = record.get("agentId")
+    return agent_id in agent_ids and not ("deletedAt" in record and agent_id in replaced)
+
+
 def _group(
     organisation: Document | None,
     records: Sequence[Document],
     before: Sequence[Document],
-    has_agent: Callable[[str | None], bool],
+    is_own: Callable[[Document], bool],
 ) -> Group:
-    own = [one for one in records if has_agent(one.get("agentId"))]
-    own.sort(key=lambda record: -record["totals"][COUNTS[0]])
-    return Group(organisation, own, totals(own), totals(one for one in before if has_agent(one.get("agentId"))))
+    own = sorted(filter(is_own, records), key=lambda record: -record["totals"][COUNTS[0]])
+    return Group(organisation, own, totals(own), totals(filter(is_own, before)))
 
 
 def _read(since: int | None, until: int | None, agent_ids: Sequence[str] | None, cursor: str | None) -> Document:

@@ -37,8 +37,8 @@ def report_usage(agent_id: str) -> Response:
     """Return an agent's conversations, messages, interactions, deliveries and leads by UTC day.
 
     The default period is the last 30 days, and the maximum is 366 days. `from` and `to` are extended to whole days. A
-    deleted agent's usage can be read if the agent was deleted after `from` and its id is not in use. Changes of its
-    last seconds may be missing.
+    deleted agent's usage can be read if the agent was deleted after `from` and its id is not in use. It
+    lacks the changes that arrived after the deletion.
     """
     body: models.UsageQuery = bodies.read()
     since, until = (body.range.from_, body.range.to) if body.range else (None, None)

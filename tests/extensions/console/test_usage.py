@@ -11,7 +11,7 @@ from chalicelib.extensions.console import record_names
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
-from tests.conftest import StopClock
+from tests.conftest import PassTime, StopClock
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import HOSTILE
 
@@ -19,6 +19,7 @@ extensions.require("erasures", "history", "reports")
 
 from tests.extensions.console.stored_counts import count
 from tests.extensions.console.test_operator_pages import rows
+from tests.extensions.reports.test_recreated_counts import recreate
 from tests.followers import follow
 from tests.webhooks.pipeline import Stream
 
@@ -233,6 +234,22 @@ def test_a_deleted_agent_remains_in_its_organisations_usage(
         assert "agents/tours" not in page.text
         lines = operator.open(f"/settings/usage.csv{query}").text.splitlines()
         assert f"Boats,boats,Canal Tours (deleted),tours,{today},9,20,0,0,0" in lines
+
+
+def test_a_deleted_agent_whose_id_is_in_use_again_is_in_no_organisation(
+    operator: Browser, workspace: NewWorkspace, workspace_api: Api, pass_time: PassTime
+) -> None:
+    today = clock.iso(clock.seconds())[:10]
+    assert workspace_api.post("/v2/orgs/boats", {"name": "Boats", "widgetIDs": ["support"]}).status == 200
+    count(workspace.workspace_id, "support", today, 0, "NL", conversations=9)
+    recreate(workspace_api, pass_time)
+    whole = [row[:2] for row in table(operator.open("/settings/usage").text)]
+    assert whole[:4] == [
+        ["Acme Travel support", "0"], ["Boats support", "0"], ["No organisation", "9"], ["support (deleted)", "9"],
+    ]  # fmt: skip
+    assert [row[1] for row in table(operator.open("/settings/usage?org=boats").text)][:1] == ["0"]
+    lines = operator.open("/settings/usage.csv").text.splitlines()[1:]
+    assert [line.split(",")[:4] for line in lines] == [["", "", "support (deleted)", "support"]]
 
 
 def test_a_deleted_agent_has_its_id_without_the_extension_history(
