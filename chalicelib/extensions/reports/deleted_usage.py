@@ -107,9 +107,8 @@ def _save(tombstone: AgentRow) -> None:
     agent = storage.join_key(tombstone.workspace_id, tombstone.agent_id)
     key = storage.join_key(_USAGE, str(tombstone.version_tag), tombstone.agent_id)
     row = DeletedUsageRow(storage.join_key(tombstone.workspace_id, NO_AGENT), key)
-    if storage.find(DeletedUsageRow, row.agent, row.period) is None and (
-        days := _by_day(agent, int(tombstone.deleted_at))
-    ):
+    saved = storage.query(DeletedUsageRow, row.agent, DeletedUsageRow.period == row.period, limit=1)
+    if not saved and (days := _by_day(agent, int(tombstone.deleted_at))):
         row.seal({"days": days})
         row.expires_at = clock.to_datetime(int(tombstone.deleted_at) + _KEPT_SECONDS)
         with suppress(storage.ConditionFailed), storage.unit_of_work():  # another run may have saved it
