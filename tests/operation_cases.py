@@ -19,6 +19,7 @@ from tests.builders import lead_body, message, state_body, webhook_body
 from tests.engines import new_engine
 from tests.operations import MESSAGES, ROUTES, STATE, body_of
 
+_SAVES_USAGE = extensions.has("reports")
 GET, BATCH, QUERY, PUT, UPDATE, DELETE, TRANSACT, WRITES, SEND = (
     "GetItem",
     "BatchGetItem",
@@ -236,7 +237,8 @@ CASES = [
     Case(
         "agent delete",
         "DELETE /v3/agents/{agent_id}",
-        {GET: 2, QUERY: 7, TRANSACT: 1, BATCH: 1, PUT: 1, SEND: 1},
+        # The reports save the agent's usage before.
+        {GET: 2 + _SAVES_USAGE, QUERY: 7 + 3 * _SAVES_USAGE, TRANSACT: 1, BATCH: 1, PUT: 1, SEND: 1},
         values={"agent_id": "old"},
     ),
     # Credentials

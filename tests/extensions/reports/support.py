@@ -28,7 +28,7 @@ NO_WRITES: list[tuple[Any, ...]] = [("usage read", "POST /v3/agents/{agent_id}/u
 PAGE_COSTS = {"/v3/usage": "usage of 1,000 agents", "/v3/usage?limit=100": "usage of 1,000 agents"}
 COSTS: list[tuple[Any, ...]] = [
     ("report of a workspace", "GET /v3/analytics", {"Query": 9, "BatchGetItem": 1}),
-    ("usage", "GET /v3/usage", {"Query": 11, "BatchGetItem": 1}),
+    ("usage", "GET /v3/usage", {"Query": 12, "BatchGetItem": 1}),
     ("usage of an agent", "POST /v3/agents/{agent_id}/usage", {"GetItem": 1, "Query": 2, "BatchGetItem": 1}, {}),
     ("report of an agent", "GET /v3/agents/{agent_id}/analytics", {"GetItem": 1, "Query": 2, "BatchGetItem": 1}),
     ("report of an organisation", "GET /v3/orgs/{org_id}/analytics", {"GetItem": 1, "Query": 3, "BatchGetItem": 1}),
