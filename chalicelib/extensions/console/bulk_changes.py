@@ -1,4 +1,4 @@
-"""The form that assigns, tags or ends several conversations."""
+"""The form that assigns, tags, ends or reopens several conversations."""
 
 from chalice.app import Response
 
@@ -10,6 +10,7 @@ from chalicelib.extensions.console.sessions import Session
 
 # The name of a check box is this prefix, the agent id, a slash and the conversation id.
 _PREFIX = "pick."
+_END, _MAX_UNDOABLE = "end", 2_000  # the action that can be undone, and the characters of its conversations' ids
 
 ConversationIds = tuple[str, str]
 """An agent id and a conversation id."""
@@ -30,8 +31,14 @@ def change_many(session: Session) -> Response:
     result = {"done": name, "changed": len(chosen) - len(failures)}
     if failures:
         return conversation_list.show(session, 409, **result, failures=failures, chosen=set(failures))
-    query = {**conversation_list.read_query(session), **result}
+    query = {**conversation_list.read_query(session), **result, "ended": _undoable(name, chosen)}
     return pages.redirect(f"/{session.workspace_id}/convos{calls.query_string(query)}")
+
+
+def _undoable(name: str, chosen: list[ConversationIds]) -> str | None:
+    """Return the conversations that were ended, for the button that reopens them, if they fit into an address."""
+    ended = " ".join("/".join(ids) for ids in chosen)
+    return ended if name == _END and len(ended) <= _MAX_UNDOABLE else None
 
 
 def _action(fields: dict[str, str]) -> str:

@@ -127,6 +127,15 @@ def _undo(session: Session, values: dict[str, str], fields: dict[str, str]) -> N
     _assign_to(session, to, state, values, etag)
 
 
+def _reopen(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    """Undo the person's own end of a conversation. Raise PreconditionFailed if another change has followed."""
+    (row,) = storage.find_many([conversations.key(session.workspace_id, values["agent_id"], values["convo_id"])])
+    undo = event_lines.undo_by(row, session.caller().name) if row and event_lines.has_ended(row) else None
+    if undo is None:
+        raise guard.form_error(session, "undo.changed", errors.PreconditionFailed)
+    _undo(session, values, {"undo": undo})
+
+
 def _assign_to(session: Session, to: str | None, state: str, values: dict[str, str], if_match: str) -> None:
     """Assign the conversation. Raise NotFound for a person of another organisation."""
     if to and session.client_id is not None:
@@ -272,5 +281,5 @@ TEXTS = {"reply": "text", "add_note": "note"}
 """The fields for a reply and a note, by the action that sends each. A page keeps their texts until they are sent."""
 RESULTS = (*(name for name in ACTIONS if name != "insert"), "change", "delete")
 """The actions that a conversation's page confirms, with those on a message."""
-BULK_ACTIONS: dict[str, Action] = {"tag": _add_tags, "assign": _assign_many, "end": _end}
+BULK_ACTIONS: dict[str, Action] = {"tag": _add_tags, "assign": _assign_many, "end": _end, "reopen": _reopen}
 """The actions for several conversations by the value of the form field `action`."""

@@ -31,7 +31,7 @@ from chalicelib.storage import Document
 
 STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 # The template variables for the result of a form: the action, the number of changed conversations, and the failures.
-_NO_RESULT: dict[str, Any] = {"done": None, "changed": 0, "problem": None, "failures": {}, "chosen": set()}
+_NO_RESULT: dict[str, Any] = {"done": None, "changed": 0, "ended": [], "problem": None, "failures": {}, "chosen": set()}
 _MAX_TAGS = 50  # the maximum number of tags that the filter suggests
 MAX_STEPS = 5  # the maximum number of reads for a page of a search
 MAX_PAGES = 10  # the maximum number of pages in a file
@@ -120,7 +120,8 @@ def list_conversations(session: Session) -> Response:
         return pages.redirect(f"/{session.workspace_id}/convos{address}")
     done, changed = (current_request.query_value(name) or "" for name in ("done", "changed"))
     is_result = done in BULK_ACTIONS and changed.isascii() and changed.isdecimal() and len(changed) < 3
-    result: dict[str, Any] = {"done": done, "changed": int(changed)} if is_result else {}
+    ended = (current_request.query_value("ended") or "").split()
+    result: dict[str, Any] = {"done": done, "changed": int(changed), "ended": ended} if is_result else {}
     return show(session, **result)
 
 

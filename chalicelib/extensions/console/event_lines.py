@@ -81,6 +81,11 @@ def undo_by(row: ConversationRow, name: str) -> str | None:
     return undo_of(row) if [(one.kind, one.name) for one in newest] == [(tokens.SESSION, name)] else None
 
 
+def has_ended(row: ConversationRow) -> bool:
+    """Return whether the newest transfer ended the conversation."""
+    return [one.new for one in transfers_of(row)[-1:]] == [_ENDED]
+
+
 def has_new_wait(row: ConversationRow) -> bool:
     """Return whether the newest transfer reopened the conversation and so began a new wait for a person."""
     return [(one.old, one.new) for one in transfers_of(row)[-1:]] == [(_ENDED, store.HANDOFF)]

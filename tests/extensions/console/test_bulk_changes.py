@@ -47,6 +47,27 @@ def test_a_form_tags_assigns_and_ends_several(signed_in: Browser, workspace_api:
     assert states == ["ended_chat", "requested_chat"]
 
 
+def test_ended_conversations_are_reopened_unless_they_have_changed(
+    signed_in: Browser, workspace_api: Api, page: Answer
+) -> None:
+    def undo(ended: Answer) -> Answer:
+        form = ended.text.partition('<form class="card done"')[2].partition("</form>")[0]
+        fields = dict(re.findall(r'name="([^"]*)" value="([^"]*)"', form))
+        assert {ANN, BEA} < {*fields} and ">Undo</button>" in form
+        return signed_in.post("/convos", fields)
+
+    ended = change(signed_in, page, "end", ANN, BEA)
+    reopened = undo(ended)
+    assert "Conversations open again: 2." in reopened.text and names_in(reopened) == ["Ann", "Bea"]
+    assert "Undo" not in reopened.text
+    ended = change(signed_in, page, "end", ANN, BEA)
+    workspace_api.patch("/v3/agents/sales/convos/Ann", {"conversation": {"state": "human-chatting"}})
+    refused = undo(ended)
+    assert refused.status == 409 and "Conversations open again: 1." in refused.text
+    states = [read(workspace_api, *ids)["state"] for ids in (("sales", "Ann"), ("support", "Bea"))]
+    assert states == ["human-chatting", "requested_chat"]
+
+
 def test_a_page_reports_the_rows_that_failed_and_keeps_them_chosen(
     signed_in: Browser, workspace_api: Api, page: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
