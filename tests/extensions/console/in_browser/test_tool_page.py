@@ -30,8 +30,6 @@ def test_a_tool_is_created_tested_changed_and_tested_again(browsers: tuple[Chrom
         person.fill("name", "find_boats")
         person.fill("serverUrl", f"{server.url}/{{pier}}")
         person.press("Create and test")
-        person.press("Add to the parameters")
-        person.press("Create and test")
         assert person.driver.execute_script(_FOCUSED) == "argument.pier"
         person.sees("Enter a value for pier")
         check(person, "light")
