@@ -1,13 +1,12 @@
-"""A person's actions in a conversation: reply, take over, assign, pass back to the AI, end, tag and write notes."""
+"""A person's actions in a conversation: reply, end, tag and write notes, and those of `assignments`."""
 
 import hashlib
 import json
 from collections.abc import Callable
 
-from chalicelib import clock, errors, storage
-from chalicelib.clients import store as clients
+from chalicelib import clock, errors
 from chalicelib.conversations import store as conversations
-from chalicelib.extensions.console import calls, event_lines, guard, private_notes
+from chalicelib.extensions.console import assignments, calls, guard, private_notes
 from chalicelib.extensions.console.bubbles import Bubble
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.extensions.console.template_filters import display_name, truncate
@@ -92,76 +91,6 @@ def signature(session: Session) -> str:
         or display_name(session.organisation, "name")
         or guard.texts(session)("our_team")
     )
-
-
-def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    """Assign the conversation to a person, or to no person. A waiting conversation waits until its assignee answers.
-
-    If the form is for a `free` conversation, raise PreconditionFailed if it does not wait or another person has it.
-    """
-    to = _named(session, fields["email"]) if fields.get("email") else fields.get("to")
-    record, etag = calls.read(_PATH, **values)
-    waits = record.get("state") == conversations.HANDOFF
-    if fields.get("free") and not (waits and record.get("chatAssignedTo") in (None, "", to)):
-        raise guard.form_error(session, "assignee.taken", errors.PreconditionFailed)
-    _assign_to(session, to, conversations.HANDOFF if waits else "", values, etag)
-
-
-def _assign_many(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    (_assign if fields.get("to") else _pass_back)(session, values, fields)
-
-
-def _undo(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    """Restore the state and the assignee in the form (`event_lines.undo_of`).
-
-    Raise PreconditionFailed if either has changed since the form was shown. New messages are not a conflict.
-    """
-    undo = fields.get("undo", "")
-    state, _, to = undo.partition("/")[2].rpartition("/")
-    record, etag = calls.read(_PATH, **values)
-    if (record.get("state"), record.get("chatAssignedTo") or "") == (state, to):  # the form has been submitted twice
-        return
-    (row,) = storage.find_many([conversations.key(session.workspace_id, values["agent_id"], values["convo_id"])])
-    if row is None or event_lines.undo_of(row) != undo:
-        raise guard.form_error(session, "undo.changed", errors.PreconditionFailed)
-    _assign_to(session, to, state, values, etag)
-
-
-def _reopen(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    """Undo the person's own end of a conversation. Raise PreconditionFailed if another change has followed."""
-    (row,) = storage.find_many([conversations.key(session.workspace_id, values["agent_id"], values["convo_id"])])
-    undo = event_lines.undo_by(row, session.caller().name) if row and event_lines.has_ended(row) else None
-    if undo is None:
-        raise guard.form_error(session, "undo.changed", errors.PreconditionFailed)
-    _undo(session, values, {"undo": undo})
-
-
-def _assign_to(session: Session, to: str | None, state: str, values: dict[str, str], if_match: str) -> None:
-    """Assign the conversation. Raise NotFound for a person of another organisation."""
-    if to and session.client_id is not None:
-        client = calls.get("/v2/clients/{client_id}", client_id=to)["data"]
-        if client.get("orgId") != session.client.get("orgId"):
-            raise errors.NotFound.of("client")
-    body = {"assignToUserId": to or None, **({"state": state} if state else {})}
-    _send("POST", "/assign", body, values, if_match)
-
-
-def _named(session: Session, email: str) -> str:
-    """Return the id of the client that uses this email in the person's organisation. Raise Invalid."""
-    (claim,) = storage.find_many([clients.email_key(session.workspace_id, email)])
-    row = clients.find_owner(session.workspace_id, claim)
-    if row is None or (session.client_id is not None and row.open().get("orgId") != session.client.get("orgId")):
-        raise guard.form_error(session, "assignee")
-    return row.client_id
-
-
-def _take_over(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    """Assign the conversation to the person. An operator is not a client, so an operator only sets the state."""
-    _send("POST", "/assign", {"assignToUserId": session.client_id, "state": conversations.WITH_PERSON}, values)
-
-
-def _pass_back(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    _send("POST", "/assign", {"assignToUserId": None}, values)
 
 
 def _end(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
@@ -259,10 +188,10 @@ Action = Callable[[Session, dict[str, str], dict[str, str]], None]
 """Performs an action. It receives the session, the path's values and the form."""
 ACTIONS: dict[str, Action] = {
     "reply": _reply,
-    "take": _take_over,
-    "assign": _assign,
-    "undo": _undo,
-    "back": _pass_back,
+    "take": assignments.take_over,
+    "assign": assignments.assign,
+    "undo": assignments.undo,
+    "back": assignments.pass_back,
     "end": _end,
     "tag": _add_tags,
     "untag": _remove_tags,
@@ -281,5 +210,10 @@ TEXTS = {"reply": "text", "add_note": "note"}
 """The fields for a reply and a note, by the action that sends each. A page keeps their texts until they are sent."""
 RESULTS = (*(name for name in ACTIONS if name != "insert"), "change", "delete")
 """The actions that a conversation's page confirms, with those on a message."""
-BULK_ACTIONS: dict[str, Action] = {"tag": _add_tags, "assign": _assign_many, "end": _end, "reopen": _reopen}
+BULK_ACTIONS: dict[str, Action] = {
+    "tag": _add_tags,
+    "assign": assignments.assign_many,
+    "end": _end,
+    "reopen": assignments.reopen,
+}
 """The actions for several conversations by the value of the form field `action`."""

@@ -86,6 +86,12 @@ def has_ended(row: ConversationRow) -> bool:
     return [one.new for one in transfers_of(row)[-1:]] == [_ENDED]
 
 
+def is_reopened_by(row: ConversationRow, name: str) -> bool:
+    """Return whether the person or key with this name caused the newest transfer, which reopened the conversation."""
+    newest = transfers_of(row)[-1:]
+    return [(one.old, one.kind, one.name) for one in newest] == [(_ENDED, tokens.SESSION, name)]
+
+
 def has_new_wait(row: ConversationRow) -> bool:
     """Return whether the newest transfer reopened the conversation and so began a new wait for a person."""
     return [(one.old, one.new) for one in transfers_of(row)[-1:]] == [(_ENDED, store.HANDOFF)]

@@ -60,6 +60,8 @@ def test_ended_conversations_are_reopened_unless_they_have_changed(
     reopened = undo(ended)
     assert "Conversations open again: 2." in reopened.text and names_in(reopened) == ["Ann", "Bea"]
     assert "Undo" not in reopened.text
+    again = undo(ended)  # pressed twice
+    assert again.status == 200 and "Conversations open again: 2." in again.text
     ended = change(signed_in, page, "end", ANN, BEA)
     workspace_api.patch("/v3/agents/sales/convos/Ann", {"conversation": {"state": "human-chatting"}})
     refused = undo(ended)
