@@ -6,6 +6,7 @@ Unlike in `webhook_health`, failed tests count, because the next message will pr
 from typing import TYPE_CHECKING, NamedTuple
 
 from chalicelib import clock
+from chalicelib.conversations.new_messages import HUMAN
 from chalicelib.extensions.console import bots, template_filters, trial_marks, webhook_health
 from chalicelib.storage import Document
 
@@ -55,10 +56,13 @@ def read() -> TrialBots:
 
 
 def has_news(session: "Session", conversation: Document, mark: str) -> bool:
-    """Return whether other bots fail than on the page with this mark, in a trial that changed a moment ago."""
+    """Return whether other bots fail than on the page with this mark, in a trial whose visitor waits for an answer.
+
+    The visitor's message must be recent: after an answer, or two minutes, an open page does not read the deliveries.
+    """
     changed = template_filters.unix_seconds(conversation.get("lastModified")) or 0
-    is_watched = clock.seconds() - changed <= _WATCHED_SECONDS
-    return is_watched and _is_trial(session, conversation["ID"]) and read().mark != mark
+    waits = conversation.get("lastMessageFrom") == HUMAN and clock.seconds() - changed <= _WATCHED_SECONDS
+    return waits and _is_trial(session, conversation["ID"]) and read().mark != mark
 
 
 def template_values(session: "Session", conversation_id: str) -> Document:

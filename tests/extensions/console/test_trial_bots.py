@@ -95,6 +95,16 @@ def test_only_a_recent_trial_of_an_operator_watches_the_bot(
     assert meter.requests.total() == 1
 
 
+def test_an_answered_trial_does_not_read_the_deliveries(operator: Browser, workspace_api: Api) -> None:
+    add_hook(workspace_api)
+    _, convo_id = start(operator, workspace_api)
+    page = operator.open(f"{TRY}?convo={convo_id}")
+    answered = operator.submit(page, "/try", {"text": "Yes.", "action": "answer", "convo": convo_id})
+    with metered() as meter:
+        assert operator.open(live(answered.text, convo_id)).status == 204
+    assert meter.requests.total() == 1
+
+
 def test_a_trial_checks_the_webhooks_that_it_names(operator: Browser, workspace_api: Api) -> None:
     """A paused webhook and a fourth active webhook are not checked."""
     add_hook(workspace_api, enabled=False)
