@@ -18,7 +18,6 @@ _OPENAI = "/agents/{agent_id}/openai/v1/conversations"
 PAGES = {
     "GET /v3/convos": "/convos",
     f"GET {_CONVO}/messages": "/convos/{agent_id}/{convo_id}",
-    f"POST {_CONVO}/assign": "/convos/{agent_id}/{convo_id}",
     f"PATCH {_CONVO}": "/convos/{agent_id}/{convo_id}",
     "GET /v3/agents/{agent_id}/leads": "/leads",
     "GET /v3/leads": "/leads",
