@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from chalicelib import clock
 from chalicelib.conversations.new_messages import text_of_parts
+from chalicelib.extensions.console.initials import initials
 from chalicelib.extensions.console.search_matches import marked
 
 if TYPE_CHECKING:
@@ -111,12 +112,6 @@ def page_link(text: str) -> "Markup":
     host, _, path = text.partition("://")[2].partition("/")
     link_tag = '<a href="{0}" rel="noreferrer noopener" target="_blank"><span class="path" title="{0}">{1}</span></a>'
     return Markup(link_tag).format(text, f"/{path}" if path else host)  # noqa: S704  # `format` escapes the values
-
-
-def initials(name: str) -> str:
-    """Return the first characters of a name's first and last words, in upper case."""
-    words = [word for word in name.split() if word[0].isalnum()]
-    return "".join(word[0] for word in dict.fromkeys((*words[:1], *words[1:][-1:]))).upper()
 
 
 def number(value: float, t: _Texts) -> str:

@@ -206,7 +206,7 @@ def test_wrong_values_of_a_person_stand_at_their_fields(admin: Browser) -> None:
 def test_a_persons_own_record_is_in_their_profile(admin: Browser) -> None:
     page, before = admin.open(BO), snapshot()
     assert "<h1>Your profile</h1>" in page.text and 'name="isOrgAdmin"' not in page.text
-    assert f'href="{admin.home}/account"><em class="avatar"' in admin.open(ORG).text
+    assert f'href="{admin.home}/account"><em class="avatar ' in admin.open(ORG).text
     forged = {**csrf_field(page), "name": "Bo", "email": "x@acme.test", "isOrgAdmin": "on", "canAccess./leads": "on"}
     for action in ({}, {"action": "invite"}, {"tag": "*"}):
         assert admin.post(BO, {**forged, **action}).status == 403
