@@ -136,7 +136,7 @@ HOMES = {
 }
 # Additional homes in extensions.
 EXTENSION_HOMES = {
-    "the time": {"extensions.console.periods", "extensions.reports.series"},
+    "the time": {"extensions.console.presentation.periods", "extensions.reports.series"},
     "the environment": {"extensions.console.notifications.mail_settings"},
 }
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from chalicelib.extensions.console import one_time_links
+from chalicelib.extensions.console.account_pages import one_time_links
 from chalicelib.extensions.console.notifications import allowance, notices
 
 

@@ -1,4 +1,4 @@
-"""The console's routes, and the view for each: a function in a module of this package.
+"""The console's routes, and the view for each: a function in a module of one of the folders.
 
 A view is imported when its page is first requested. Functions that serve the API or a stream import only this module
 and the email entry point.
@@ -33,132 +33,132 @@ _DELIVERY = f"{_WEBHOOK}/deliveries/{{delivery_id}}"
 _UNSUBSCRIBE, _PASSWORD = "/unsubscribe/{token}", "/password/{token}"
 
 _ENTRANCE = {
-    "/console": "sign_in.read_entrance",
-    "/console/assets/{name}": "sign_in.read_asset",
-    "/console/site/{name}": "site_files.download",
+    "/console": "account_pages.sign_in.read_entrance",
+    "/console/assets/{name}": "account_pages.sign_in.read_asset",
+    "/console/site/{name}": "agent_pages.site_files.download",
 }
 _PAGES = {
-    "": "sign_in.read_sign_in",
-    "/overview": "overview.read_overview",
-    "/convos": "conversation_list.list_conversations",
-    "/inbox": "inbox_updates.read_inbox",
-    _CONVERSATION: "conversations.read_conversation",
-    f"{_CONVERSATION}/live": "live_updates.read_news",
-    f"{_CONVERSATION}/text": "full_texts.read_conversation",
-    f"{_CONVERSATION}/delete": "conversation_records.read_deletion",
-    _MESSAGE: "message_form.read_message",
-    "/jump": "jump.read_jump",
-    "/organisation": "selected_organisation.read_choice",
-    "/leads": "leads.list_leads",
-    "/leads.csv": "leads.download",
-    _LEAD: "lead_form.read_lead",
-    f"{_LEAD}/text": "full_texts.read_lead",
-    "/agents": "agents.list_agents",
-    "/new-agent": "agent_records.read_new_agent",
-    _AGENT: "agents.read_agent",
-    f"{_AGENT}/text": "full_texts.read_agent",
-    f"{_AGENT}/delete": "agent_records.read_deletion",
-    f"{_AGENT}/replies": "saved_replies.read_form",
-    f"{_AGENT}/new-tool": "tool_form.read_new_tool",
-    f"{_AGENT}/try": "trials.read_trial",
-    f"{_AGENT}/site": "site_page.read_site",
-    _TOOL: "tool_form.read_tool",
-    "/settings": "operators.read_settings",
-    _ORGANISATION: "settings.read_organisation",
-    f"{_ORGANISATION}/text": "full_texts.read_organisation",
-    f"{_ORGANISATION}/agents": "organisation_agents.read_agents",
-    f"{_ORGANISATION}/new-client": "people.read_new_client",
-    f"{_ORGANISATION}/clients/{{client_id}}": "people.read_client",
-    f"{_ORGANISATION}/clients/{{client_id}}/text": "full_texts.read_client",
-    "/settings/new-org": "new_organisation.read_new_organisation",
-    "/settings/workspace": "workspace.read_workspace",
-    "/settings/new-webhook": "webhooks.read_new_webhook",
-    _WEBHOOK: "webhooks.read_webhook",
-    _DELIVERY: "webhook_deliveries.read_delivery",
-    "/account": "account.read_account",
-    "/photos/{client_id}": "photos.read_photo",
-    "/forgot-password": "forgotten_password.read_form",
-    _UNSUBSCRIBE: "unsubscribe.read_unsubscribe",
-    _PASSWORD: "new_password.read_form",
+    "": "account_pages.sign_in.read_sign_in",
+    "/overview": "figure_pages.overview.read_overview",
+    "/convos": "inbox_pages.conversation_list.list_conversations",
+    "/inbox": "inbox_pages.inbox_updates.read_inbox",
+    _CONVERSATION: "conversation_pages.conversations.read_conversation",
+    f"{_CONVERSATION}/live": "conversation_pages.live_updates.read_news",
+    f"{_CONVERSATION}/text": "conversation_pages.full_texts.read_conversation",
+    f"{_CONVERSATION}/delete": "conversation_pages.conversation_records.read_deletion",
+    _MESSAGE: "conversation_pages.message_form.read_message",
+    "/jump": "search_pages.jump.read_jump",
+    "/organisation": "access.selected_organisation.read_choice",
+    "/leads": "lead_pages.leads.list_leads",
+    "/leads.csv": "lead_pages.leads.download",
+    _LEAD: "lead_pages.lead_form.read_lead",
+    f"{_LEAD}/text": "conversation_pages.full_texts.read_lead",
+    "/agents": "agent_pages.agents.list_agents",
+    "/new-agent": "agent_pages.agent_records.read_new_agent",
+    _AGENT: "agent_pages.agents.read_agent",
+    f"{_AGENT}/text": "conversation_pages.full_texts.read_agent",
+    f"{_AGENT}/delete": "agent_pages.agent_records.read_deletion",
+    f"{_AGENT}/replies": "conversation_pages.saved_replies.read_form",
+    f"{_AGENT}/new-tool": "agent_pages.tool_form.read_new_tool",
+    f"{_AGENT}/try": "agent_pages.trials.read_trial",
+    f"{_AGENT}/site": "agent_pages.site_page.read_site",
+    _TOOL: "agent_pages.tool_form.read_tool",
+    "/settings": "settings_pages.operators.read_settings",
+    _ORGANISATION: "settings_pages.settings.read_organisation",
+    f"{_ORGANISATION}/text": "conversation_pages.full_texts.read_organisation",
+    f"{_ORGANISATION}/agents": "settings_pages.organisation_agents.read_agents",
+    f"{_ORGANISATION}/new-client": "settings_pages.people.read_new_client",
+    f"{_ORGANISATION}/clients/{{client_id}}": "settings_pages.people.read_client",
+    f"{_ORGANISATION}/clients/{{client_id}}/text": "conversation_pages.full_texts.read_client",
+    "/settings/new-org": "settings_pages.new_organisation.read_new_organisation",
+    "/settings/workspace": "settings_pages.workspace.read_workspace",
+    "/settings/new-webhook": "settings_pages.webhooks.read_new_webhook",
+    _WEBHOOK: "settings_pages.webhooks.read_webhook",
+    _DELIVERY: "settings_pages.webhook_deliveries.read_delivery",
+    "/account": "account_pages.account.read_account",
+    "/photos/{client_id}": "account_pages.photos.read_photo",
+    "/forgot-password": "account_pages.forgotten_password.read_form",
+    _UNSUBSCRIBE: "account_pages.unsubscribe.read_unsubscribe",
+    _PASSWORD: "account_pages.new_password.read_form",
 }
 _FORMS = {
-    "": "sign_in.sign_in",
-    "/sign-out": "sign_in.sign_out",
-    "/convos": "bulk_changes.change_many",
-    _CONVERSATION: "conversations.submit_action",
-    f"{_CONVERSATION}/live": "live_updates.add_reply",
-    _AGENT: "agents.save_agent",
-    "/new-agent": "agent_records.create_agent",
-    "/sample-data": "sample_data.add_sample_data",
-    f"{_AGENT}/delete": "agent_records.delete_agent",
-    f"{_AGENT}/site": "site_page.show_key",
-    f"{_AGENT}/replies": "saved_replies.save",
-    f"{_AGENT}/new-tool": "tool_form.create_tool",
-    f"{_AGENT}/try": "trials.send_message",
-    _TOOL: "tool_form.save_tool",
-    f"{_CONVERSATION}/delete": "conversation_records.delete",
-    _MESSAGE: "message_form.save_message",
-    f"{_MESSAGE}/delete": "message_form.delete_message",
-    "/leads": "bulk_leads.change_many",
-    _LEAD: "lead_form.save_lead",
-    _ORGANISATION: "settings.save_organisation",
-    f"{_ORGANISATION}/agents": "organisation_agents.save_agents",
-    f"{_ORGANISATION}/delete": "settings.delete_organisation",
-    f"{_ORGANISATION}/new-client": "people.create_client",
-    f"{_ORGANISATION}/clients/{{client_id}}": "people.save_client",
-    "/settings/tokens": "operators.issue_token",
-    "/settings/tokens/{token_id}": "operators.revoke_token",
-    "/settings/new-org": "new_organisation.create_organisation",
-    "/settings/workspace": "workspace.save_workspace",
-    "/settings/new-webhook": "webhooks.create_webhook",
-    _WEBHOOK: "webhooks.submit_action",
-    f"{_WEBHOOK}/deliveries": "webhook_deliveries.redeliver_many",
-    _DELIVERY: "webhook_deliveries.redeliver",
-    "/end-view": "view_as.end",
-    "/organisation": "selected_organisation.choose",
-    "/account": "account.save_account",
-    "/account/password": "account.save_password",
-    "/account/sign-out": "account.sign_out_everywhere",
-    "/forgot-password": "forgotten_password.request_link",
-    _PASSWORD: "new_password.save",
+    "": "account_pages.sign_in.sign_in",
+    "/sign-out": "account_pages.sign_in.sign_out",
+    "/convos": "inbox_pages.bulk_changes.change_many",
+    _CONVERSATION: "conversation_pages.conversations.submit_action",
+    f"{_CONVERSATION}/live": "conversation_pages.live_updates.add_reply",
+    _AGENT: "agent_pages.agents.save_agent",
+    "/new-agent": "agent_pages.agent_records.create_agent",
+    "/sample-data": "agent_pages.sample_data.add_sample_data",
+    f"{_AGENT}/delete": "agent_pages.agent_records.delete_agent",
+    f"{_AGENT}/site": "agent_pages.site_page.show_key",
+    f"{_AGENT}/replies": "conversation_pages.saved_replies.save",
+    f"{_AGENT}/new-tool": "agent_pages.tool_form.create_tool",
+    f"{_AGENT}/try": "agent_pages.trials.send_message",
+    _TOOL: "agent_pages.tool_form.save_tool",
+    f"{_CONVERSATION}/delete": "conversation_pages.conversation_records.delete",
+    _MESSAGE: "conversation_pages.message_form.save_message",
+    f"{_MESSAGE}/delete": "conversation_pages.message_form.delete_message",
+    "/leads": "lead_pages.bulk_leads.change_many",
+    _LEAD: "lead_pages.lead_form.save_lead",
+    _ORGANISATION: "settings_pages.settings.save_organisation",
+    f"{_ORGANISATION}/agents": "settings_pages.organisation_agents.save_agents",
+    f"{_ORGANISATION}/delete": "settings_pages.settings.delete_organisation",
+    f"{_ORGANISATION}/new-client": "settings_pages.people.create_client",
+    f"{_ORGANISATION}/clients/{{client_id}}": "settings_pages.people.save_client",
+    "/settings/tokens": "settings_pages.operators.issue_token",
+    "/settings/tokens/{token_id}": "settings_pages.operators.revoke_token",
+    "/settings/new-org": "settings_pages.new_organisation.create_organisation",
+    "/settings/workspace": "settings_pages.workspace.save_workspace",
+    "/settings/new-webhook": "settings_pages.webhooks.create_webhook",
+    _WEBHOOK: "settings_pages.webhooks.submit_action",
+    f"{_WEBHOOK}/deliveries": "settings_pages.webhook_deliveries.redeliver_many",
+    _DELIVERY: "settings_pages.webhook_deliveries.redeliver",
+    "/end-view": "access.view_as.end",
+    "/organisation": "access.selected_organisation.choose",
+    "/account": "account_pages.account.save_account",
+    "/account/password": "account_pages.account.save_password",
+    "/account/sign-out": "account_pages.account.sign_out_everywhere",
+    "/forgot-password": "account_pages.forgotten_password.request_link",
+    _PASSWORD: "account_pages.new_password.save",
 }
 # Pages and forms that need another extension, by the extension's name.
 _PAGES_WITH = {
-    "copies": {f"{_AGENT}/template": "agent_records.download_template"},
+    "copies": {f"{_AGENT}/template": "agent_pages.agent_records.download_template"},
     "transcripts": {
-        f"{_CONVERSATION}/export": "conversation_records.download",
-        "/convos.csv": "conversation_files.download_csv",
-        "/convos.json": "conversation_files.download_json",
+        f"{_CONVERSATION}/export": "conversation_pages.conversation_records.download",
+        "/convos.csv": "inbox_pages.conversation_files.download_csv",
+        "/convos.json": "inbox_pages.conversation_files.download_json",
     },
     "erasures": {
-        "/settings/erasures": "erasures.read_form",
-        _ERASURE: "erasures.read_erasure",
-        f"{_ERASURE}/receipt": "erasures.download_receipt",
+        "/settings/erasures": "settings_pages.erasures.read_form",
+        _ERASURE: "settings_pages.erasures.read_erasure",
+        f"{_ERASURE}/receipt": "settings_pages.erasures.download_receipt",
     },
     "reports": {
-        "/analytics": "analytics.read_analytics",
-        "/analytics.csv": "analytics.download",
-        "/settings/usage": "usage.read_usage",
-        "/settings/usage.csv": "usage.download",
+        "/analytics": "figure_pages.analytics.read_analytics",
+        "/analytics.csv": "figure_pages.analytics.download",
+        "/settings/usage": "figure_pages.usage.read_usage",
+        "/settings/usage.csv": "figure_pages.usage.download",
     },
     "history": {
-        "/settings/audit": "audit.list_changes",
-        "/settings/audit.csv": "audit.download",
-        _VERSIONS: "versions.list_versions",
-        _VERSION: "versions.read_version",
-        f"{_VERSION}/text": "full_texts.read_version",
-        _TOOL_VERSIONS: "versions.list_tool_versions",
-        f"{_TOOL_VERSIONS}/{{number}}": "versions.read_tool_version",
+        "/settings/audit": "settings_pages.audit.list_changes",
+        "/settings/audit.csv": "settings_pages.audit.download",
+        _VERSIONS: "agent_pages.versions.list_versions",
+        _VERSION: "agent_pages.versions.read_version",
+        f"{_VERSION}/text": "conversation_pages.full_texts.read_version",
+        _TOOL_VERSIONS: "agent_pages.versions.list_tool_versions",
+        f"{_TOOL_VERSIONS}/{{number}}": "agent_pages.versions.read_tool_version",
     },
 }
 _FORMS_WITH = {
-    "copies": {f"{_AGENT}/clone": "agent_records.clone_agent"},
-    "erasures": {"/settings/erasures": "erasures.create_erasure"},
+    "copies": {f"{_AGENT}/clone": "agent_pages.agent_records.clone_agent"},
+    "erasures": {"/settings/erasures": "settings_pages.erasures.create_erasure"},
     "history": {
-        _VERSION: "versions.restore_version",
-        f"{_TOOL_VERSIONS}/{{number}}": "versions.restore_tool_version",
+        _VERSION: "agent_pages.versions.restore_version",
+        f"{_TOOL_VERSIONS}/{{number}}": "agent_pages.versions.restore_tool_version",
     },
-    "tool_calls": {f"{_AGENT}/tools/{{tool_id}}": "tool_trials.test_tool"},
+    "tool_calls": {f"{_AGENT}/tools/{{tool_id}}": "agent_pages.tool_trials.test_tool"},
 }
 
 
@@ -178,14 +178,14 @@ def show_pages(request: Request, get_response: Callable[[Request], Response]) ->
     is_page = str(response.headers.get("Content-Type")).startswith("text/html")
     if response.status_code < 400 or is_page or not f"{request.path}/".startswith("/console/"):
         return response
-    guard: Any = import_module("chalicelib.extensions.console.guard")
+    guard: Any = import_module("chalicelib.extensions.console.access.guard")
     with current_request.request_context(request):
         shown: Response = guard.status_page(response.status_code)
         return shown
 
 
 def _welcome(request: Request) -> Response:
-    pages: Any = import_module("chalicelib.extensions.console.pages")
+    pages: Any = import_module("chalicelib.extensions.console.presentation.pages")
     with current_request.request_context(request):
         root = f"{pages.root()}/console"
         response: Response = pages.page("welcome.html", pages.browser_language(), session=None, root=root)
@@ -194,8 +194,8 @@ def _welcome(request: Request) -> Response:
 
 
 def _show(view: str, /, **values: Any) -> Response:
-    """Return the response of the view `module.function`."""
-    module, function = view.split(".")
+    """Return the response of the view `folder.module.function`."""
+    module, _, function = view.rpartition(".")
     answer: Response = getattr(import_module(f"chalicelib.extensions.console.{module}"), function)(**values)
     return answer
 
@@ -211,10 +211,10 @@ class _Routes(Blueprint):
             pages |= _PAGES_WITH.get(extension, {})
             forms |= _FORMS_WITH.get(extension, {})
         _add(app, "", "GET", _ENTRANCE, [])
-        _add(app, "", "POST", {"/console": "sign_in.enter"}, _FORM)
+        _add(app, "", "POST", {"/console": "account_pages.sign_in.enter"}, _FORM)
         _add(app, _IN_WORKSPACE, "GET", pages, [])
         _add(app, _IN_WORKSPACE, "POST", forms, _FORM)
-        _add(app, _IN_WORKSPACE, "POST", {_UNSUBSCRIBE: "unsubscribe.unsubscribe"}, _ONE_CLICK)
+        _add(app, _IN_WORKSPACE, "POST", {_UNSUBSCRIBE: "account_pages.unsubscribe.unsubscribe"}, _ONE_CLICK)
 
 
 def _add(app: Chalice, prefix: str, method: str, views: dict[str, str], content_types: list[str]) -> None:

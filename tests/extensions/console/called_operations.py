@@ -15,7 +15,7 @@ _Texts = dict[str, list[str]]
 
 def called_operations() -> set[str]:
     """Return the operations that any module calls with a constant path, such as `GET /v3/agents/{agent_id}`."""
-    return {operation for file in _FOLDER.glob("*.py") for operation in _of_module(ast.parse(file.read_text()))}
+    return {operation for file in _FOLDER.rglob("*.py") for operation in _of_module(ast.parse(file.read_text()))}
 
 
 def _of_module(tree: ast.Module) -> Iterator[str]:

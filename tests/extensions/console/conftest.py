@@ -2,7 +2,7 @@
 
 import pytest
 
-from chalicelib.extensions.console import sessions
+from chalicelib.extensions.console.access import sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import PassTime

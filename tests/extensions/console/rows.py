@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from chalicelib import clock, storage
 from chalicelib.extensions import has
-from chalicelib.extensions.console import session_store
+from chalicelib.extensions.console.access import session_store
 from chalicelib.ids import new_id
 from chalicelib.storage import Document
 from chalicelib.webhooks import ledger

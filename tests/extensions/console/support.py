@@ -4,7 +4,8 @@ import pytest
 
 from chalicelib import clock, ids, storage
 from chalicelib.clients import store as clients
-from chalicelib.extensions.console import functions, one_time_links
+from chalicelib.extensions.console import functions
+from chalicelib.extensions.console.account_pages import one_time_links
 from chalicelib.extensions.console.extension import QUEUE
 from chalicelib.extensions.console.notifications import allowance, notices
 from chalicelib.extensions.console.queue import FindRecipients, Notify, SendChangeNotice, SendLink, SendResetLink

@@ -8,8 +8,8 @@ import pytest
 from chalicelib import clock
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
-from chalicelib.extensions.console import open_sessions, operator_selection, session_store, sessions
-from chalicelib.extensions.console.session_store import MAX_ATTEMPTS
+from chalicelib.extensions.console.access import open_sessions, operator_selection, session_store, sessions
+from chalicelib.extensions.console.access.session_store import MAX_ATTEMPTS
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.conftest import PassTime

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from chalicelib import clock
-from chalicelib.extensions.console import agent_counts
+from chalicelib.extensions.console.figure_pages import agent_counts
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from chalicelib.extensions import has
-from chalicelib.extensions.console import organisation_list
+from chalicelib.extensions.console.access import organisation_list
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.capacity import metered

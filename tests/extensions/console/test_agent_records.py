@@ -6,7 +6,8 @@ import re
 import pytest
 
 from chalicelib.extensions import has
-from chalicelib.extensions.console import agent_records, rendering
+from chalicelib.extensions.console.agent_pages import agent_records
+from chalicelib.extensions.console.presentation import rendering
 from tests.api import Api
 from tests.conversations.test_tallies import Pipeline
 from tests.extensions.console.browser import Browser

@@ -9,8 +9,9 @@ import pytest
 
 from chalicelib.agents import listing
 from chalicelib.extensions import has
-from chalicelib.extensions.console import agent_form, agents, sessions
-from chalicelib.extensions.console.fields import FLAG, TEXTS
+from chalicelib.extensions.console.access import sessions
+from chalicelib.extensions.console.agent_pages import agent_form, agents
+from chalicelib.extensions.console.presentation.fields import FLAG, TEXTS
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser

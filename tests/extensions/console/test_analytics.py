@@ -11,7 +11,8 @@ import pytest
 
 from chalicelib import clock, ids, queues, storage
 from chalicelib.conversations.counted_changes import CountedChange
-from chalicelib.extensions.console import overview, sessions
+from chalicelib.extensions.console.access import sessions
+from chalicelib.extensions.console.figure_pages import overview
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
@@ -214,7 +215,7 @@ def _operator(workspace: NewWorkspace) -> Browser:
 
 
 def test_each_time_in_a_template_has_a_datetime() -> None:
-    folder = Path(overview.__file__).parent / "templates"
+    folder = Path(overview.__file__).parent.parent / "templates"
     for file in folder.iterdir():
         if file.name not in ("times.html", "mail.html"):
             text = re.sub(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.extensions.console import colleagues
+from chalicelib.extensions.console.access import colleagues
 from tests.api import Answer, Api
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser, live_path

@@ -13,7 +13,7 @@ import pytest
 from app import app
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
-from chalicelib.extensions.console import session_store, sessions
+from chalicelib.extensions.console.access import session_store, sessions
 from chalicelib.http import auth
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace

@@ -9,7 +9,8 @@ import pytest
 
 from chalicelib import clock, storage
 from chalicelib.credentials import store, tokens
-from chalicelib.extensions.console import change_groups, rendering
+from chalicelib.extensions.console.presentation import rendering
+from chalicelib.extensions.console.settings_pages import change_groups
 from chalicelib.storage import Document
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
@@ -66,7 +67,7 @@ def test_the_audit_log_lists_and_filters_changes(operator: Browser, workspace_ap
 def test_the_audit_log_is_searched_by_names_ids_and_fields(
     operator: Browser, workspace_api: Api, history: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chalicelib.extensions.console.audit._LARGE_PAGE_SIZE", 2)
+    monkeypatch.setattr("chalicelib.extensions.console.settings_pages.audit._LARGE_PAGE_SIZE", 2)
     workspace_api.patch("/v3/agents/support", {"agent": {"vg_systemPrompt": "Be brief.", "title": "Harbour"}})
     for number in range(3):
         workspace_api.patch("/v3/agents/other", {"agent": {"title": f"Other {number}"}})
@@ -85,7 +86,7 @@ def test_the_audit_log_is_searched_by_names_ids_and_fields(
 def test_the_audit_log_is_filtered_by_organisation(
     operator: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chalicelib.extensions.console.audit._LARGE_PAGE_SIZE", 2)
+    monkeypatch.setattr("chalicelib.extensions.console.settings_pages.audit._LARGE_PAGE_SIZE", 2)
     monkeypatch.setattr(change_groups, "_FEWEST", 100)
     names = ("agents", "clients", "organisations")
     streams = {name: Stream(name) for name in names}
@@ -274,7 +275,7 @@ def test_old_and_new_values_are_listed_for_a_few_records(
     operator: Browser, workspace_api: Api, history: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, limit in (("MAX_RECORDS", 1), ("MAX_CHANGES", 2)):
-        monkeypatch.setattr(f"chalicelib.extensions.console.version_excerpts.{name}", limit)
+        monkeypatch.setattr(f"chalicelib.extensions.console.agent_pages.version_excerpts.{name}", limit)
     for agent in ("other", "support"):
         for number in range(3):
             workspace_api.patch(f"/v3/agents/{agent}", {"agent": {"title": f"{agent} {number}"}})

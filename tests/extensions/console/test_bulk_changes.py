@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.extensions.console import bulk_changes, inbox, sessions
+from chalicelib.extensions.console.access import sessions
+from chalicelib.extensions.console.inbox_pages import bulk_changes, inbox
 from tests.api import Answer, Api
 from tests.capacity import metered
 from tests.extensions.console.browser import Browser

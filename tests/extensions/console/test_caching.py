@@ -3,7 +3,8 @@
 import pytest
 
 from app import app
-from chalicelib.extensions.console import rendering, sessions
+from chalicelib.extensions.console.access import sessions
+from chalicelib.extensions.console.presentation import rendering
 from chalicelib.http import auth, caching
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chalicelib import clock, errors, queues
-from chalicelib.extensions.console import change_notices
+from chalicelib.extensions.console.account_pages import change_notices
 from chalicelib.extensions.console.notifications import allowance
 from chalicelib.storage import encryption
 from chalicelib.workspaces import store as workspaces

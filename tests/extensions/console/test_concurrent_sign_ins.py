@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from chalicelib import clock
-from chalicelib.extensions.console.session_store import MAX_ATTEMPTS, WINDOW
+from chalicelib.extensions.console.access.session_store import MAX_ATTEMPTS, WINDOW
 from tests.reliability import competing_writers
 from tests.reliability.processes import Service, output
 from tests.reliability.test_two_writers import PROCESSES, THREADS

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chalicelib import storage
-from chalicelib.extensions.console import all_conversations, conversation_files, conversation_list
+from chalicelib.extensions.console.inbox_pages import all_conversations, conversation_files, conversation_list
 from tests import extensions
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser

@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from chalicelib import clock
-from chalicelib.extensions.console import all_conversations, trial_marks
+from chalicelib.extensions.console.inbox_pages import all_conversations
+from chalicelib.extensions.console.presentation import trial_marks
 from tests.api import Api
 from tests.capacity import metered
 from tests.conftest import PassTime

@@ -3,7 +3,7 @@
 import pytest
 
 from chalicelib import storage
-from chalicelib.extensions.console import all_conversations, conversation_list
+from chalicelib.extensions.console.inbox_pages import all_conversations, conversation_list
 from tests import extensions
 from tests.api import Api
 from tests.conftest import PassTime

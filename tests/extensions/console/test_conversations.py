@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from chalicelib import clock
-from chalicelib.extensions.console import bubbles, colleagues, inbox, sessions
+from chalicelib.extensions.console.access import colleagues, sessions
+from chalicelib.extensions.console.conversation_pages import bubbles
+from chalicelib.extensions.console.inbox_pages import inbox
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.builders import PART_ITEMS, state_body

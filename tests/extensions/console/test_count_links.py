@@ -6,7 +6,7 @@ import re
 import pytest
 
 from chalicelib import clock
-from chalicelib.extensions.console import all_conversations
+from chalicelib.extensions.console.inbox_pages import all_conversations
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from chalicelib import clock
-from chalicelib.extensions.console import rendering, sessions, template_filters
+from chalicelib.extensions.console.access import sessions
+from chalicelib.extensions.console.presentation import rendering, template_filters
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
@@ -14,7 +15,7 @@ from tests.extensions.console.conftest import PASSWORD
 
 extensions.require("reports")
 
-from chalicelib.extensions.console import answer_times
+from chalicelib.extensions.console.figure_pages import answer_times
 from chalicelib.extensions.reports import hours
 from tests.extensions.console.stored_counts import count
 

@@ -4,8 +4,8 @@ import re
 
 from chalicelib import clock
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console import event_lines, private_notes
-from chalicelib.extensions.console.bubbles import Bubble
+from chalicelib.extensions.console.conversation_pages import event_lines, private_notes
+from chalicelib.extensions.console.conversation_pages.bubbles import Bubble
 from tests.api import Api
 from tests.builders import state_body
 from tests.conftest import PassTime

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from chalicelib.extensions import has
-from chalicelib.extensions.console import agent_records, conversation_list
+from chalicelib.extensions.console.agent_pages import agent_records
+from chalicelib.extensions.console.inbox_pages import conversation_list
 from chalicelib.extensions.console.notifications import inbox
 from chalicelib.webhooks import queue
 from chalicelib.workspaces.store import NewWorkspace

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.extensions.console import one_time_links, session_store, sessions
+from chalicelib.extensions.console.access import session_store, sessions
+from chalicelib.extensions.console.account_pages import one_time_links
 from chalicelib.extensions.console.notifications import allowance, mail
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from chalicelib.extensions.console import sessions
+from chalicelib.extensions.console.access import sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.extensions.console.rows import ALL, OPERATOR, ROWS, World, build, fields, send

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.extensions.console import session_store, sessions
+from chalicelib.extensions.console.access import session_store, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.extensions.console.browser import Browser

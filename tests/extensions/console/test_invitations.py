@@ -6,7 +6,8 @@ from urllib.parse import urlencode
 import pytest
 
 from chalicelib import clock, storage
-from chalicelib.extensions.console import one_time_links, session_store
+from chalicelib.extensions.console.access import session_store
+from chalicelib.extensions.console.account_pages import one_time_links
 from chalicelib.extensions.console.notifications import allowance
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace

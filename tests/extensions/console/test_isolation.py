@@ -8,7 +8,8 @@ from urllib.parse import urlencode
 import pytest
 
 from app import app
-from chalicelib.extensions.console import colleagues, conversation_list, session_store
+from chalicelib.extensions.console.access import colleagues, session_store
+from chalicelib.extensions.console.inbox_pages import conversation_list
 from chalicelib.http import auth
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace

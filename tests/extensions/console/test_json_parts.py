@@ -2,7 +2,7 @@
 
 import pytest
 
-from chalicelib.extensions.console.json_parts import json_parts
+from chalicelib.extensions.console.presentation.json_parts import json_parts
 
 
 def test_names_strings_and_other_values_are_told_apart() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.extensions.console.conversation_actions import author
+from chalicelib.extensions.console.conversation_pages.conversation_actions import author
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser

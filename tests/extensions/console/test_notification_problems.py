@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from chalicelib import clock
-from chalicelib.extensions.console import sessions
+from chalicelib.extensions.console.access import sessions
 from chalicelib.extensions.console.notifications import allowance, mail
 from chalicelib.workspaces.store import NewWorkspace
 from tests import moto_tables

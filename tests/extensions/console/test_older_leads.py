@@ -6,7 +6,8 @@ from urllib.parse import quote
 
 import pytest
 
-from chalicelib.extensions.console import lead_context, lead_corrections, session_store, sessions
+from chalicelib.extensions.console.access import session_store, sessions
+from chalicelib.extensions.console.lead_pages import lead_context, lead_corrections
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import HOSTILE, PASSWORD
@@ -19,7 +20,7 @@ NEW = {"name": "Ann", "email": "ann@new.test", "phone": ""}
 def bo(browser: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch) -> Browser:
     """Return the client's browser, and store six leads of Ann. A page compares three leads, a commit corrects two."""
     monkeypatch.setattr(lead_context, "_MAX_LEADS", 3)
-    for module in (lead_corrections, pytest.importorskip("chalicelib.extensions.console.older_leads")):
+    for module in (lead_corrections, pytest.importorskip("chalicelib.extensions.console.lead_pages.older_leads")):
         monkeypatch.setattr(module, "MAX_OTHERS", 2)
     add_lead(workspace_api, agentId="other", email="ann@a.test")
     for email in ("ann@a.test", "ANN@a.test", "joann@a.test", "ann@a.test", "ann@a.test", "ann@a.test"):

@@ -10,7 +10,7 @@ import pytest
 from chalicelib import storage
 from chalicelib.clients import store as clients
 from chalicelib.credentials import tokens
-from chalicelib.extensions.console import one_time_links
+from chalicelib.extensions.console.account_pages import one_time_links
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api

@@ -12,8 +12,8 @@ import boto3
 import pytest
 
 from chalicelib.extensions import has
-from chalicelib.extensions.console import erasure_preview
-from chalicelib.extensions.console.template_filters import short_id
+from chalicelib.extensions.console.presentation.template_filters import short_id
+from chalicelib.extensions.console.settings_pages import erasure_preview
 from tests import extensions
 from tests.api import Api
 from tests.conftest import PassTime

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from chalicelib.extensions import has
-from chalicelib.extensions.console import sessions
+from chalicelib.extensions.console.access import sessions
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser, csrf_field, is_asked_once
 from tests.extensions.console.conftest import PASSWORD

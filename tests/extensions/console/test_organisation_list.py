@@ -6,7 +6,8 @@ from urllib.parse import quote
 import pytest
 
 from chalicelib import clock, ids
-from chalicelib.extensions.console import organisation_facts, sessions
+from chalicelib.extensions.console.access import sessions
+from chalicelib.extensions.console.settings_pages import organisation_facts
 from tests.api import Api
 from tests.capacity import metered
 from tests.conversations.test_tallies import Pipeline

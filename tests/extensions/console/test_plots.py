@@ -6,7 +6,7 @@ from tests import extensions
 
 extensions.require("reports")
 
-from chalicelib.extensions.console import plots
+from chalicelib.extensions.console.figure_pages import plots
 
 NAMES = ("conversations", "averageSeconds")
 

@@ -4,7 +4,7 @@ import timeit
 
 import pytest
 
-from chalicelib.extensions.console import reply_placeholders
+from chalicelib.extensions.console.conversation_pages import reply_placeholders
 from tests.api import Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.test_event_lines import CONVO, converse

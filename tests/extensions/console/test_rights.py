@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.extensions.console import calls, pages, rights, sessions
+from chalicelib.extensions.console.access import calls, rights, sessions
+from chalicelib.extensions.console.presentation import pages
 from chalicelib.http import auth
 from chalicelib.storage import Document
 from chalicelib.workspaces.store import NewWorkspace

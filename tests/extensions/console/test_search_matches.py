@@ -2,8 +2,8 @@
 
 import pytest
 
-from chalicelib.extensions.console.search_matches import marked, matches, snippet
-from chalicelib.extensions.console.template_filters import linked
+from chalicelib.extensions.console.presentation.template_filters import linked
+from chalicelib.extensions.console.search_pages.search_matches import marked, matches, snippet
 from tests.api import Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.test_event_lines import CONVO

@@ -7,7 +7,7 @@ import pytest
 
 from chalicelib import clock, ids
 from chalicelib.agents import listing
-from chalicelib.extensions.console import organisation_list, sessions
+from chalicelib.extensions.console.access import organisation_list, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import state_body

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.extensions.console import pages, sessions
+from chalicelib.extensions.console.access import sessions
+from chalicelib.extensions.console.presentation import pages
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD

@@ -7,8 +7,9 @@ from urllib.parse import urlencode
 import pytest
 
 from chalicelib import errors, storage
-from chalicelib.extensions.console import overview, sessions
-from chalicelib.extensions.console.session_store import MAX_ATTEMPTS, MAX_ATTEMPTS_ANYWHERE, TooManyAttempts
+from chalicelib.extensions.console.access import sessions
+from chalicelib.extensions.console.access.session_store import MAX_ATTEMPTS, MAX_ATTEMPTS_ANYWHERE, TooManyAttempts
+from chalicelib.extensions.console.figure_pages import overview
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.extensions.console.browser import Browser

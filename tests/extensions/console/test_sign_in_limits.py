@@ -7,8 +7,8 @@ import pytest
 
 from chalicelib import storage
 from chalicelib.credentials import tokens
-from chalicelib.extensions.console import session_store, sessions
-from chalicelib.extensions.console.session_store import MAX_ATTEMPTS, MAX_FAILURES, WINDOW, TooManyAttempts
+from chalicelib.extensions.console.access import session_store, sessions
+from chalicelib.extensions.console.access.session_store import MAX_ATTEMPTS, MAX_FAILURES, WINDOW, TooManyAttempts
 from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from chalicelib.extensions.console import site_files
+from chalicelib.extensions.console.agent_pages import site_files
 from tests.api import Api
 from tests.extensions.console.browser import Browser, csrf_field
 from tests.extensions.console.conftest import PASSWORD

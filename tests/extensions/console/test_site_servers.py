@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.extensions.console import site_files
+from chalicelib.extensions.console.agent_pages import site_files
 from infra.local.children import ROOT
 from tests.api import Api
 from tests.generated_clients.servers import serving
@@ -178,7 +178,7 @@ def test_a_file_has_the_agents_address_and_fits_no_other_id() -> None:
 
 @pytest.mark.parametrize("command", [("format", "--check"), ("check",)])
 def test_the_python_server_has_the_style_of_the_other_examples(command: tuple[str, ...]) -> None:
-    text = (Path(site_files.__file__).parent / "site/server.py.txt").read_text(encoding="utf-8")
+    text = (Path(site_files.__file__).parent.parent / "site/server.py.txt").read_text(encoding="utf-8")
     ruff = [sys.executable, "-m", "ruff", *command, "--no-cache", "--stdin-filename", "examples/server.py", "-"]
     ran = subprocess.run(ruff, input=text.encode(), cwd=ROOT, capture_output=True, check=False)
     assert ran.returncode == 0, ran.stdout.decode()

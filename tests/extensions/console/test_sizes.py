@@ -12,7 +12,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from chalicelib.extensions.console import rendering, sessions
+from chalicelib.extensions.console.access import sessions
+from chalicelib.extensions.console.presentation import rendering
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from chalicelib.agents import nodes, options, record, voice
 from chalicelib.clients import models as clients
 from chalicelib.extensions import has
-from chalicelib.extensions.console import rendering
+from chalicelib.extensions.console.presentation import rendering
 from chalicelib.http import bodies
 from chalicelib.http.wire import WireModel
 from chalicelib.organisations import models as organisations
@@ -25,7 +25,7 @@ from tests.api import Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 
-CONSOLE = Path(rendering.__file__).parent
+CONSOLE = Path(rendering.__file__).parent.parent
 TEXTS = {one: json.loads((CONSOLE / "texts" / f"{one}.json").read_text("utf-8")) for one in rendering.LANGUAGES}
 # The modules with models that forms edit.
 MODULES = (record, voice, nodes, options, clients, organisations, tools, webhooks, workspaces)

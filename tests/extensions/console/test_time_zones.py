@@ -6,7 +6,8 @@ import pytest
 
 from chalicelib import clock
 from chalicelib.extensions import has
-from chalicelib.extensions.console import rendering, sessions, time_zones
+from chalicelib.extensions.console.access import sessions
+from chalicelib.extensions.console.presentation import rendering, time_zones
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import HOSTILE

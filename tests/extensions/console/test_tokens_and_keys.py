@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from chalicelib.extensions.console import operators
+from chalicelib.extensions.console.settings_pages import operators
 from tests.api import Api
 from tests.extensions.console.browser import Browser, is_asked_once
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.extensions.console import tool_results
+from chalicelib.extensions.console.agent_pages import tool_results
 from tests import extensions
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser

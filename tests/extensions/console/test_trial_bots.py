@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from chalicelib.extensions.console import trial_bots
+from chalicelib.extensions.console.agent_pages import trial_bots
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.capacity import metered

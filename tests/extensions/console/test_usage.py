@@ -7,7 +7,7 @@ import re
 import pytest
 
 from chalicelib import clock
-from chalicelib.extensions.console import record_names
+from chalicelib.extensions.console.settings_pages import record_names
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
@@ -156,7 +156,7 @@ def test_a_file_of_usage_names_the_organisations_of_each_agent(
 def test_a_file_of_usage_leads_to_the_next_file(
     operator: Browser, workspace: NewWorkspace, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chalicelib.extensions.console.usage_file.MAX_PAGES", 1)
+    monkeypatch.setattr("chalicelib.extensions.console.figure_pages.usage_file.MAX_PAGES", 1)
     agents = [f"a{number:02}" for number in range(21)]
     for agent in agents:
         workspace_api.post(f"/v2/agents/{agent}", {"title": agent})
@@ -177,13 +177,13 @@ def test_a_file_of_usage_leads_to_the_next_file(
 def test_every_organisation_can_be_selected(
     operator: Browser, workspace: NewWorkspace, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chalicelib.extensions.console.organisation_list._PAGE_SIZE", 1)
+    monkeypatch.setattr("chalicelib.extensions.console.access.organisation_list._PAGE_SIZE", 1)
     workspace_api.post("/v2/orgs/beta", {"name": "Beta", "widgetIDs": ["other"]})
     count(workspace.workspace_id, "other", "2026-01-05", 9, "NL", conversations=1)
     page = operator.open(f"/settings/usage{JANUARY}").text
     assert '<option value="beta">Beta</option>' in page
     assert ["Beta Other", "1", "0", "0", "0", "0"] in table(page) and "Only the first" not in page
-    monkeypatch.setattr("chalicelib.extensions.console.organisation_list._MAX_PAGES", 1)
+    monkeypatch.setattr("chalicelib.extensions.console.access.organisation_list._MAX_PAGES", 1)
     assert "Only the first 1 organisations are known here." in operator.open(f"/settings/usage{JANUARY}").text
     page = operator.open(f"/settings/usage{JANUARY}&org=beta").text
     assert '<option value="beta" selected>Beta</option>' in page and table(page)[0][:2] == ["Beta Other", "1"]

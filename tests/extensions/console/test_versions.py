@@ -5,14 +5,9 @@ from typing import Any
 
 import pytest
 
-from chalicelib.extensions.console import (
-    differences,
-    marked_lines,
-    member_names,
-    record_differences,
-    rendering,
-    sessions,
-)
+from chalicelib.extensions.console.access import sessions
+from chalicelib.extensions.console.agent_pages import record_differences
+from chalicelib.extensions.console.presentation import differences, marked_lines, member_names, rendering
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from chalicelib import clock
-from chalicelib.extensions.console import session_store
+from chalicelib.extensions.console.access import session_store
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser, csrf_field

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from chalicelib import errors
-from chalicelib.extensions.console import webhook_health
+from chalicelib.extensions.console.presentation import webhook_health
 from chalicelib.sending.sender import Outcome
 from chalicelib.webhooks import ledger
 from chalicelib.workspaces.store import NewWorkspace

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from chalicelib.extensions import has
-from chalicelib.extensions.console import rendering, webhooks
+from chalicelib.extensions.console.presentation import rendering
+from chalicelib.extensions.console.settings_pages import webhooks
 from chalicelib.sending.sender import Outcome
 from chalicelib.webhooks import events, ledger
 from chalicelib.workspaces.store import NewWorkspace

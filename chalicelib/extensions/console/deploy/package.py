@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jinja2 import FileSystemLoader
 
-from chalicelib.extensions.console import rendering
+from chalicelib.extensions.console.presentation import rendering
 from infra.package.trim import Service
 
 SERVICES = {"ses": Service("email", ("SendRawEmail",))}

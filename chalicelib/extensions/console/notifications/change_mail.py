@@ -5,10 +5,12 @@ from base64 import b64decode
 from urllib.parse import quote
 
 from chalicelib.clients import store as clients
-from chalicelib.extensions.console import change_notices, rendering, session_store
+from chalicelib.extensions.console.access import session_store
+from chalicelib.extensions.console.account_pages import change_notices
 from chalicelib.extensions.console.notifications import allowance, mail, mail_settings, notifier, recipients
+from chalicelib.extensions.console.presentation import rendering
+from chalicelib.extensions.console.presentation.template_filters import moment
 from chalicelib.extensions.console.queue import SendChangeNotice
-from chalicelib.extensions.console.template_filters import moment
 from chalicelib.storage import Document, encryption
 
 _EMAIL, _PASSWORD = "email", "dashboardPassword"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from chalicelib.agents import store as agents
 from chalicelib.conversations import filtered_lists, store
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console.trial_marks import is_trial
+from chalicelib.extensions.console.presentation.trial_marks import is_trial
 from chalicelib.storage import Document, encryption, find_many, split_key
 
 MAX_LISTED = 20

@@ -6,8 +6,10 @@ from urllib.parse import quote
 from chalicelib import storage
 from chalicelib.clients import store as clients
 from chalicelib.clients.store import ClientRow
-from chalicelib.extensions.console import one_time_links, rendering, session_store
+from chalicelib.extensions.console.access import session_store
+from chalicelib.extensions.console.account_pages import one_time_links
 from chalicelib.extensions.console.notifications import allowance, mail, mail_settings, notifier, recipients
+from chalicelib.extensions.console.presentation import rendering
 from chalicelib.extensions.console.queue import SendLink, SendResetLink
 from chalicelib.storage import Document
 

@@ -13,11 +13,11 @@ from urllib.parse import quote
 from botocore.exceptions import ClientError
 
 from chalicelib import storage
-from chalicelib.extensions.console import rendering
 from chalicelib.extensions.console.notifications import inbox, mail_settings, unsubscribe_token
 from chalicelib.extensions.console.notifications.inbox import WaitingConversation
 from chalicelib.extensions.console.notifications.recipients import Recipient
-from chalicelib.extensions.console.template_filters import moment
+from chalicelib.extensions.console.presentation import rendering
+from chalicelib.extensions.console.presentation.template_filters import moment
 from chalicelib.storage import Document
 
 # The maximum length of a text in an email, and the number of characters that are read to produce it.

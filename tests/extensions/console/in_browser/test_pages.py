@@ -12,7 +12,7 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
-from chalicelib.extensions.console import pages
+from chalicelib.extensions.console.presentation import pages
 from tests.browser import axe, chromium
 from tests.extensions.console.in_browser import hostile
 from tests.extensions.console.in_browser.person import NARROW, SECONDS, WIDE, Person, ask

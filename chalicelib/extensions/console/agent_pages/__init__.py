@@ -1,0 +1,1 @@
+"""The pages of agents: settings, tools, versions, trials and the chat for a site."""

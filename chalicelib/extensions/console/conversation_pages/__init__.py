@@ -1,0 +1,1 @@
+"""The page of a conversation: its transcript, replies, notes, tags and assignments."""

@@ -1,0 +1,1 @@
+"""The pages with figures: overview, analytics and usage."""

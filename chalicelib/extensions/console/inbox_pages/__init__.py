@@ -1,0 +1,1 @@
+"""The pages that list conversations: their tabs, filters, search and bulk changes."""

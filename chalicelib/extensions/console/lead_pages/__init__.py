@@ -1,0 +1,1 @@
+"""The pages of leads: the list, a lead, and corrections."""

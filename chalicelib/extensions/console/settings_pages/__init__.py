@@ -1,0 +1,1 @@
+"""The settings pages: organisations, people, webhooks, keys, the audit log and erasures."""
