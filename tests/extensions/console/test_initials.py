@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from chalicelib.extensions.console.initials import initials
 from chalicelib.extensions.console.presentation import rendering
+from chalicelib.extensions.console.presentation.initials import initials
 from tests.api import Api
 from tests.extensions.console.browser import Browser
 

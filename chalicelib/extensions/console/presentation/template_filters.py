@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from chalicelib import clock
 from chalicelib.conversations.new_messages import text_of_parts
-from chalicelib.extensions.console.initials import initials
+from chalicelib.extensions.console.presentation.initials import initials
 from chalicelib.extensions.console.search_pages.search_matches import marked
 
 if TYPE_CHECKING:
