@@ -102,7 +102,8 @@ def _version(row: HistoryRow) -> dict[str, Any] | None:
 def _common(row: HistoryRow, entry: dict[str, Any]) -> dict[str, Any]:
     by = entry.get("by")
     author = None if by is None else dict(zip(("kind", "id", "name"), storage.split_author(by), strict=True))
-    return {"at": clock.iso(row.milliseconds // 1000), "by": author, "changed": entry["changed"]}
+    restored = {name: entry[name] for name in ("restoredFrom",) if name in entry}
+    return {"at": clock.iso(row.milliseconds // 1000), "by": author, "changed": entry["changed"], **restored}
 
 
 def _entry(row: HistoryRow) -> dict[str, Any]:

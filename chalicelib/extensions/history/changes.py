@@ -7,7 +7,7 @@ from chalicelib import clock, ids, storage
 from chalicelib.agents.rows import AgentRow, is_agent
 from chalicelib.clients.store import ClientRow
 from chalicelib.credentials.store import CredentialRow
-from chalicelib.extensions.history import coverage, paths, rows
+from chalicelib.extensions.history import coverage, paths, restorations, rows
 from chalicelib.extensions.history.rows import HistoryRow, VersionRow
 from chalicelib.organisations.store import OrganisationRow
 from chalicelib.storage import Document, images
@@ -23,7 +23,8 @@ _KEPT_AGAIN_SECONDS = 30 * 24 * 60 * 60
 class RecordState(NamedTuple):
     """A record's state in a stream image.
 
-    `document` is None for a deleted record; `version_tag` is None for a credential.
+    `document` is None for a deleted record; `version_tag` is None for a credential. `restored` is the number of the
+    version that the write restored, if it did.
     """
 
     workspace_id: str
@@ -32,6 +33,13 @@ class RecordState(NamedTuple):
     document: Document | None
     author: str | None
     version_tag: str | None
+    restored: int | None = None
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """The entry's members `by` and `restoredFrom`, without those that are unknown."""
+        members = {"by": self.author, "restoredFrom": self.restored}
+        return {name: value for name, value in members.items() if value is not None}
 
 
 class Entry(NamedTuple):
@@ -68,8 +76,7 @@ def from_record(record: dict[str, Any]) -> Entry | None:
     operation, members = _operation(before, after)
     if not operation:
         return None
-    by = {} if after.author is None else {"by": after.author}
-    entry = {"operation": operation, **by, "changed": members}
+    entry = {"operation": operation, **after.origin, "changed": members}
     row = rows.new(after.workspace_id, after.resource, after.record_id, change, entry)
     start = coverage.start(row.milliseconds) if after.resource in VERSIONED else 0
     return Entry(row, _version(after, row), _replaced(before, row, start))
@@ -101,8 +108,8 @@ def _replaced(before: RecordState | None, row: HistoryRow, coverage_start: int) 
     is_covered, age = written >= coverage_start, row.milliseconds - written
     if is_covered and age < _KEPT_AGAIN_SECONDS * 1000:
         return None
-    by = {} if before.author is None else {"by": before.author}
-    old = rows.new(before.workspace_id, before.resource, before.record_id, before.version_tag, {**by, "changed": []})
+    entry = {**before.origin, "changed": []}
+    old = rows.new(before.workspace_id, before.resource, before.record_id, before.version_tag, entry)
     old.expires_at = row.expires_at
     is_kept = is_covered and age < rows.KEPT_SECONDS * 1000
     return Entry(old, _version(before, old), is_kept=is_kept)
@@ -159,7 +166,8 @@ def _credential(image: Image) -> RecordState | None:
 
 def _state(row: Any, resource: str, record_id: str) -> RecordState:
     document = None if row.document is None else row.open()
-    return RecordState(row.workspace_id, resource, record_id, document, row.changed_by, row.version_tag)
+    author, restored = restorations.split(row.changed_by)
+    return RecordState(row.workspace_id, resource, record_id, document, author, row.version_tag, restored)
 
 
 _READERS: dict[str, Callable[[Image], RecordState | None]] = {

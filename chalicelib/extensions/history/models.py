@@ -28,7 +28,8 @@ class Change(WireModel):
     """A change to a record. `resource` identifies the record, such as `agents/support`. `at` is in ISO 8601.
 
     `by` is null if the author is unknown. `changed` contains the paths of the changed members, never their values.
-    `number` is the version that a change to an agent or tool created.
+    `number` is the version that a change to an agent or tool created. If the change restored a version, `restoredFrom`
+    is that version's number.
     """
 
     id: str
@@ -38,15 +39,18 @@ class Change(WireModel):
     by: Author | None
     changed: list[str]
     number: int = omitted()
+    restoredFrom: int = omitted()
 
 
 class Version(WireModel):
     """A version of an agent or tool. `number` is the time when the version was written, in Unix milliseconds.
 
-    `at` is in ISO 8601. `by` is null if the author is unknown.
+    `at` is in ISO 8601. `by` is null if the author is unknown. `restoredFrom` is the number of the version that this
+    version restored.
     """
 
     number: int = Field(ge=0)
     at: str
     by: Author | None
     changed: list[str]
+    restoredFrom: int = omitted()

@@ -14,10 +14,11 @@ from chalicelib.storage import Document
 from chalicelib.tools import store as tools
 
 if TYPE_CHECKING:
-    from chalicelib.extensions.history import browse, models, versions
+    from chalicelib.extensions.history import browse, models, restorations, versions
 else:
     browse = LazyModule("chalicelib.extensions.history.browse")
     models = LazyModule("chalicelib.extensions.history.models")
+    restorations = LazyModule("chalicelib.extensions.history.restorations")
     versions = LazyModule("chalicelib.extensions.history.versions")
 
 routes = Blueprint(__name__)
@@ -83,7 +84,9 @@ def restore_agent(agent_id: str, number: str) -> Response:
     row = etag.require_match(agent.agent, "agent")
     before = row.open()
     version = versions.read("agents", agent_id, number, lambda: row)
-    after = agents.save(row, before, versions.restore(models.AgentV3, version, before, versions.kept_members()))
+    restored = versions.restore(models.AgentV3, version, before, versions.kept_members())
+    with restorations.restoring(number):
+        after = agents.save(row, before, restored)
     return rendering.with_tools("Version restored successfully", row, rendering.encode(after), agent)
 
 
@@ -126,7 +129,9 @@ def restore_tool(tool_id: str, number: str) -> Response:
     row = etag.require_match(tools.find(auth.caller().workspace_id, tool_id), "tool")
     before = row.open()
     version = versions.read("tools", tool_id, number, lambda: row)
-    after = tools.save(row, before, versions.restore(models.Tool, version, before, versions.kept_members()))
+    restored = versions.restore(models.Tool, version, before, versions.kept_members())
+    with restorations.restoring(number):
+        after = tools.save(row, before, restored)
     return etag.tagged(responses.success("Version restored successfully", _tool(tool_id, after)), row)
 
 

@@ -33,7 +33,9 @@ class ByTime(GlobalSecondaryIndex["HistoryRow"]):  # type: ignore[no-untyped-cal
 
 
 class HistoryRow(Row):
-    """A change. `entry` is sealed JSON: `{operation?, by?, changed}`. `by` is in `storage.authors`' format.
+    """A change. `entry` is sealed JSON: `{operation?, by?, restoredFrom?, changed}`.
+
+    `by` is in `storage.authors`' format. `restoredFrom` is the number of the version that the change restored.
 
     The partition key consists of the workspace, the resource and the record id. The sort key is a ULID that is derived
     from the change, usually the version tag of its write. An entry without `operation` belongs to a version that was

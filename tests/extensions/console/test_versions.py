@@ -50,7 +50,7 @@ def test_a_version_is_compared_and_restored(signed_in: Browser, workspace_api: A
     stale = signed_in.submit(page, f"/versions/{NUMBER}", {})
     assert (stale.status, "<h3>Description</h3>" in stale.text) == (412, True)
     assert read_agent(workspace_api)["title"] == "Help"
-    assert "The version has been restored." in signed_in.submit(stale, f"/versions/{NUMBER}", {}).text
+    assert "Version 1 has been restored." in signed_in.submit(stale, f"/versions/{NUMBER}", {}).text
     assert read_agent(workspace_api)["title"] == "Kept before"
 
 
@@ -60,6 +60,27 @@ def test_the_pages_of_versions_have_one_name(signed_in: Browser, version: None) 
     assert len(re.findall(rf'href="[^"]*{AGENT}/versions"[^>]*>(?:<svg.*?</svg>)?Versions</a>', page)) == 1
     listed, opened = (signed_in.open(f"{AGENT}/versions{below}").text for below in ("", f"/{NUMBER}"))
     assert "<title>Versions · " in listed and "<title>Version 1 · " in opened
+
+
+def test_a_restored_version_names_the_version_that_it_restored(operator: Browser, workspace_api: Api) -> None:
+    stream = Stream("agents")
+    for title in ("First", "Second"):
+        workspace_api.patch(f"/v3{AGENT}", {"agent": {"title": title}})
+        follow("agents", stream.read("agents"))
+    first = re.findall(r'/versions/(\d+)"', operator.open(f"{AGENT}/versions").text)[1]
+    page = operator.open(f"{AGENT}/versions/{first}")
+    position = re.search(r"<title>Version (\d)", page.text)[1]  # type: ignore[index]
+    saved = operator.submit(page, f"/versions/{first}", {})
+    assert f"Version {position} has been restored." in saved.text
+    assert "<b>" not in operator.open(f"{AGENT}?saved=restored&version=<b>").text
+    follow("agents", stream.read("agents"))
+    listed = operator.open(f"{AGENT}/versions").text
+    assert listed.count(f"Restored from Version {position}<") == 1
+    newest = re.findall(r'/versions/(\d+)"', listed)[0]
+    opened = operator.open(f"{AGENT}/versions/{newest}").text
+    assert re.search(rf'Restored from</dt><dd><a href="[^"]*/{first}">Version {position}</a>', opened)
+    assert "Restored from Version from" in operator.open("/settings/audit").text
+    assert f",restoredFrom: {first}; title: Second → First" in operator.open("/settings/audit.csv").text
 
 
 def test_long_texts_are_compared_by_lines() -> None:
@@ -101,6 +122,7 @@ def test_changed_words_are_marked_inside_a_line() -> None:
     ]  # fmt: skip
     assert marks("a b\nc d", "a x\ny z\na q") == ["-a [b]", "-c d", "+a [x]", "+y z", "+a q"]
     assert marks("", "Added") == ["+Added"]
+    assert marks("1\n2\n3\nOld", "1\n2\n3\nNew")[0] == "…"  # the lines that are left out
 
 
 def test_lists_of_texts_are_compared_as_lines() -> None:
@@ -298,7 +320,7 @@ def test_a_restoration_is_not_confirmed_if_only_the_order_has_changed(operator: 
     workspace_api.patch(f"/v3/tools/{tool_id}", {"tool": {"name": "Find", "fields": stored[::-1]}})
     refused = operator.submit(page, f"/versions/{first}", {})
     assert (refused.status, "<h3>Parameters</h3>" in refused.text) == (412, True)
-    assert "The version has been restored." in operator.submit(refused, f"/versions/{first}", {}).text
+    assert "Version 1 has been restored." in operator.submit(refused, f"/versions/{first}", {}).text
     assert workspace_api.get(f"/v3/tools/{tool_id}").data["fields"] == stored
 
 
@@ -363,7 +385,7 @@ def test_a_restored_version_changes_no_limits_without_an_administrator(
     assert snapshot() == before
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     sessions.clear_cache()
-    assert "The version has been restored." in browser.submit(browser.open(path), path, {}).text
+    assert "Version 1 has been restored." in browser.submit(browser.open(path), path, {}).text
     assert "limits" not in workspace_api.get("/v3/agents/support").data
 
 
@@ -387,7 +409,7 @@ def test_a_version_of_a_tool_is_compared_and_restored(operator: Browser, workspa
     assert "This creates a new version." in page.text and "Changed in this version" not in page.text
     assert "Created with" in page.text and "<ins>+ Before</ins>" in page.text and ">Support</a>" in page.text
     assert "<h3>Name</h3>" in page.text and CANARY not in page.text and "<b>" not in page.text
-    assert "The version has been restored." in operator.submit(page, f"/versions/{numbers[-1]}", {}).text
+    assert "Version 1 has been restored." in operator.submit(page, f"/versions/{numbers[-1]}", {}).text
     assert workspace_api.get(f"/v3/tools/{tool_id}").data["name"] == "Before"
     assert workspace_api.get(f"/v3/tools/{tool_id}").data["serverUrlSecret"] == CANARY
     assert operator.open(path.replace("support", "other")).status == 404

@@ -194,8 +194,14 @@ def test_a_version_is_the_record_as_it_was_and_can_be_restored(history: History,
     assert (restored["title"], "nodes" in restored) == ("One", False)
     assert (restored["chatappToken"], restored["SECRET_API_KEY"]) == ("new", first["SECRET_API_KEY"])
     assert api.get("/v3/agents/support").data == restored
-    third, *_ = history.versions("agents/support")
-    assert third["changed"] == ["nodes", "title"]
+    third, *others = history.versions("agents/support")
+    assert (third["changed"], third["restoredFrom"]) == (["nodes", "title"], original["number"])
+    assert third["by"] == second["by"] and not any("restoredFrom" in one for one in others)
+    change, *_ = history.of("agents/support")
+    assert (change["restoredFrom"], change["by"]) == (original["number"], second["by"])
+    api.patch("/v3/agents/support", {"agent": {"title": "Three"}})
+    assert "restoredFrom" not in history.versions("agents/support")[0]
+    api.patch("/v3/agents/support", {"agent": {"title": "One"}})
     again = api.get(f"/v3/agents/support/versions/{third['number']}").data
     assert again == {name: value for name, value in restored.items() if name != "tools"}
 

@@ -1,5 +1,6 @@
 """The agent pages: the list and the agent form."""
 
+import re
 from typing import Any
 
 from chalice.app import Response
@@ -28,6 +29,7 @@ _MAX_PAGES = 10  # the maximum number of pages that a search in an organisation 
 _SEARCHED = ("title", "description")  # as in the API's search
 # The maximum length of a language code as the name of an option, in characters.
 _MAX_CODE = 100
+_VERSION = re.compile(r"[1-9][0-9]{0,3}")  # the number of a restored version, as the list of versions counts them
 _TOOL_TEXTS = ("name", "method", "serverUrl", "description")
 # The maximum bytes of all tools as HTML, the bytes of the tags around a tool, and the maximum characters of a text.
 _MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT = 100_000, 800, 1_000
@@ -195,6 +197,7 @@ def _page(
         facts=_facts.read(session, [agent["ID"]]),
         **_tools(agent),
         saved=current_request.query_value("saved"),
+        restored=_VERSION.fullmatch(current_request.query_value("version") or ""),
         service=pages.service_url(),
     )
 

@@ -82,7 +82,7 @@ class ListedVersions(NamedTuple):
     """A page of versions, newest first, and the cursor of the next page.
 
     Each version has a `position`. The oldest has 1. It is None if the page does not contain all versions. `is_creation`
-    is true for the version that created the record.
+    is true for the version that created the record. `source` is the version that it restored, or None.
     """
 
     versions: list[Document]
@@ -166,8 +166,11 @@ def _versions(session: Session, subject: VersionedRecord, cursor: str | None = N
     ]
     if is_complete and numbered:
         numbered[-1]["is_creation"] = bool(_CREATION & {*numbered[-1]["changed"]})
+    positions = {one["number"]: one["position"] for one in numbered}
     for version in numbered:
         version["changed"] = [path for path in version["changed"] if path not in agent_form.TECHNICAL]
+        source = version.get("restoredFrom")
+        version["source"] = source and {"number": source, "position": positions.get(source)}
     return ListedVersions(numbered, following)
 
 
@@ -196,7 +199,7 @@ def _restore(session: Session, subject: VersionedRecord, number: str) -> Respons
         # Without differences, the version has been restored already: the form was submitted twice.
         if any(one.path not in kept for one in _restored(session, subject, number, subject.read(number))):
             return _page(session, subject, number, status=412)
-    return pages.saved(session.workspace_id, subject.page, "restored")
+    return pages.saved(session.workspace_id, subject.page, "restored", version=sent.get("position", ""))
 
 
 def _page(session: Session, subject: VersionedRecord, number: str, status: int = 200) -> Response:

@@ -21,7 +21,7 @@ class Part(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of a comparison: its sign, which is `-`, `+` or a space, and its parts."""
+    """A line of a comparison: its parts, and its sign: `-`, `+`, a space, or `…` for lines that are left out."""
 
     sign: str
     parts: list[Part]
@@ -45,7 +45,7 @@ def marked_lines(difference: "Difference", t: "Texts") -> list[Line]:
 
 
 def _text(line: str, difference: "Difference", t: "Texts") -> str:
-    return value_text(line, difference, t) if line[:1] in ("-", "+") else line.removeprefix(" ")
+    return value_text(line, difference, t) if line[:1] in ("-", "+") else line[1:]
 
 
 def _compare(old: Line, new: Line) -> tuple[Line, Line]:

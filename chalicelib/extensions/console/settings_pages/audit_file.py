@@ -36,15 +36,19 @@ def _cells(change: Document, details: Document, t: Texts) -> tuple[Any, ...]:
 
 
 def _values(change: Document, details: Document, t: Texts) -> str | None:
-    """Return the values of an update as the page shows them, such as `title: Old → New`, and `…` for others."""
+    """Return the values of an update as the page shows them, such as `title: Old → New`, and `…` for others.
+
+    `restoredFrom` is the number of a restored version.
+    """
     if change["operation"] != _UPDATE:
         return None
     excerpts: Excerpts | None = details["excerpts"].get(change["resource"], {}).get(change.get("number"))
     outcomes: Outcomes = details["outcomes"][change["id"]]
     texts = [_excerpt(one, t) for one in excerpts.changes] if excerpts else []
     texts = texts or [f"{one.path}: {one.text}" for one in outcomes.rights]
+    restored = [f"restoredFrom: {change['restoredFrom']}"] if "restoredFrom" in change else []
     is_partial = excerpts.others if excerpts else change["resource"].startswith(_WITH_VERSIONS)
-    return _BETWEEN.join([*texts, *([_NOT_READ] if is_partial else [])]) or None
+    return _BETWEEN.join([*restored, *texts, *([_NOT_READ] if is_partial else [])]) or None
 
 
 def _excerpt(difference: Difference, t: Texts) -> str:
