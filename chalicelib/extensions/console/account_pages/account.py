@@ -22,10 +22,9 @@ from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
 from chalicelib.extensions.console.account_pages import change_notices, photos
 from chalicelib.extensions.console.notifications import preferences, recipients
-from chalicelib.extensions.console.presentation import fields, pages, theme, time_zones
+from chalicelib.extensions.console.presentation import fields, pages, record_forms, theme, time_zones
 from chalicelib.extensions.console.presentation.fields import TEXT, Field
 from chalicelib.extensions.console.presentation.template_filters import PHOTO
-from chalicelib.extensions.console.settings_pages import settings
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
@@ -169,7 +168,7 @@ def _first_steps(choice: str | None) -> dict[str, str]:
 def _notifications(client: Document, sent: dict[str, str]) -> Document:
     """Return the members for the submitted choice, or none if the choice is unchanged, to keep unknown settings."""
     choice = "on" if sent.get("notify") else ""
-    return settings.NOTIFICATIONS[choice] if preferences.by_email(client) != bool(choice) else {}
+    return preferences.BY_STATE[choice] if preferences.by_email(client) != bool(choice) else {}
 
 
 def _change_sign_in(session: Session, member: str, current: str, new: str) -> Document:
@@ -215,7 +214,7 @@ def _client_id(session: Session) -> str:
 
 
 def _fields(client: Document) -> fields.FieldsThatFit:
-    return fields.fields_that_fit(_FIELDS, client, settings.MAX_FORM_BYTES)
+    return fields.fields_that_fit(_FIELDS, client, record_forms.MAX_FORM_BYTES)
 
 
 def _cookie(session: Session, token: str, seconds: int) -> str:
@@ -239,7 +238,7 @@ def _page(session: Session, error: errors.ApiError | None = None, values: dict[s
             **(values or {}),
         },
         left_out=displayed.left_out,
-        languages=settings.choices(guard.texts(session), default, "language", pages.LANGUAGES, stored),
+        languages=record_forms.choices(guard.texts(session), default, "language", pages.LANGUAGES, stored),
         zones=time_zones.ZONES,
         is_notified=preferences.by_email(client),
         problem=recipients.problem(session.workspace_id, client_id, client) if client_id else None,

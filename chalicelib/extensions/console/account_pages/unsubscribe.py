@@ -10,7 +10,6 @@ from chalicelib.extensions.console.access import guard, sessions
 from chalicelib.extensions.console.access.calls import commit_now
 from chalicelib.extensions.console.notifications import preferences, recipients, unsubscribe_token
 from chalicelib.extensions.console.presentation import pages, rendering
-from chalicelib.extensions.console.settings_pages import settings
 from chalicelib.http import current_request
 
 _AUTHOR = "unsubscribe link"
@@ -68,7 +67,7 @@ def _save(workspace_id: str, client_id: str, choice: str) -> None:
     row = clients.find(workspace_id, client_id)
     document = row.open() if row else {}
     if row and preferences.by_email(document) != bool(choice):
-        clients.save(row, document, {**document, **settings.NOTIFICATIONS[choice]})
+        clients.save(row, document, {**document, **preferences.BY_STATE[choice]})
 
 
 def _language_of(workspace_id: str, client_id: str) -> str:

@@ -14,8 +14,7 @@ from chalicelib.extensions.console.access.sessions import Session
 from chalicelib.extensions.console.agent_pages import tool_page, tool_rules
 from chalicelib.extensions.console.agent_pages.tool_page import ToolPage
 from chalicelib.extensions.console.agent_pages.tool_results import Trial
-from chalicelib.extensions.console.presentation import fields, pages
-from chalicelib.extensions.console.settings_pages import settings
+from chalicelib.extensions.console.presentation import fields, pages, record_forms
 from chalicelib.http import wire
 from chalicelib.storage import Document
 from chalicelib.tools import models
@@ -120,7 +119,7 @@ def _save_form(session: Session, page: ToolPage, sent: dict[str, str]) -> Respon
         return _after_save(session, page.agent_id, page.tool["id"], sent)
 
     show = partial(tool_page.show, session, page, values, trial=Trial(sent))
-    return settings.save_form(sent, page.tag, stored, values, show, save)
+    return record_forms.save_form(sent, page.tag, stored, values, show, save)
 
 
 def _save(session: Session, page: ToolPage, change: Document) -> None:

@@ -5,12 +5,11 @@ from typing import Any, NamedTuple
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console.access import calls, guard, organisation_list
+from chalicelib.extensions.console.access import calls, guard, organisation_list, visible_agents
 from chalicelib.extensions.console.access.sessions import Session
 from chalicelib.extensions.console.agent_pages import agent_facts
 from chalicelib.extensions.console.conversation_pages import stored_replies
 from chalicelib.extensions.console.conversation_pages.stored_replies import MEMBER, SavedReply, StoredReplies
-from chalicelib.extensions.console.figure_pages import overview
 
 _PATH = "/v3/agents/{agent_id}"
 _MAX_AGENTS = 20  # in one commit
@@ -102,4 +101,4 @@ def _titles(session: Session, agent_id: str) -> dict[str, str]:
     else:
         ids = [*session.agent_ids]
     others = [*dict.fromkeys(one for one in ids if one != agent_id)]
-    return overview.titles_of(session.workspace_id, others[: overview.MAX_AGENTS])
+    return visible_agents.titles_of(session.workspace_id, others[: visible_agents.MAX_AGENTS])

@@ -5,11 +5,12 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import extensions
-from chalicelib.extensions.console.access import guard, operator_selection, organisation_list
+from chalicelib.extensions.console.access import guard, operator_selection, organisation_list, visible_agents
 from chalicelib.extensions.console.access.calls import query_string
 from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
-from chalicelib.extensions.console.figure_pages import answer_times, breakdown, figures, overview, plots
+from chalicelib.extensions.console.access.visible_agents import VisibleAgents
+from chalicelib.extensions.console.figure_pages import answer_times, breakdown, figures, plots
 from chalicelib.extensions.console.presentation import count_links, pages, periods, time_zones
 from chalicelib.http import current_request, files
 from chalicelib.storage import Document
@@ -21,7 +22,7 @@ _FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz", "chart", "sort
 @signed_in("/analytics")
 def read_analytics(session: Session) -> Response:
     """Show a period's figures next to the previous period's, and the selected figure in a chart and a breakdown."""
-    agents, query = overview.visible_agents(session), _query()
+    agents, query = visible_agents.read(session), _query()
     agents = agents._replace(titles=organisation_list.with_organisations(session, agents.titles))
     try:
         values = _report(session, agents.titles, query)
@@ -39,7 +40,7 @@ def download(session: Session) -> Response:
     query = _report_query(session)
     if query.interval != (current_request.query_value("interval") or query.interval):
         raise periods.InvalidPeriod("interval")
-    agent_ids = _agents(overview.visible_agents(session).titles, current_request.query_value("agent"))
+    agent_ids = _agents(visible_agents.read(session).titles, current_request.query_value("agent"))
     recent = _read_recent(session, agent_ids, query)
     report = _REPORTS.build_report(breakdown.read_hours(session, recent, agent_ids, query), query)
     response = pages.download("analytics.csv", files.MEDIA[files.CSV], _REPORTS.table(report, query.by))
@@ -63,7 +64,7 @@ def _query() -> dict[str, str]:
     return {**query, "chart": chart, "sort": sort, "days": periods.CUSTOM if periods.has_dates() else query["days"]}
 
 
-def _choices(session: Session, agents: overview.VisibleAgents, query: dict[str, str]) -> Document:
+def _choices(session: Session, agents: VisibleAgents, query: dict[str, str]) -> Document:
     """Return the template variables for what a person can select. A page with an invalid query has these, too."""
     return {
         "titles": agents.titles,

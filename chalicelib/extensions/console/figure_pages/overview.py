@@ -1,34 +1,22 @@
 """The overview page: the conversations waiting for a person, and the counts for the last days."""
 
-from collections.abc import Iterable
 from functools import partial
-from typing import NamedTuple
 
 from chalice.app import Response
 
 from chalicelib import extensions
-from chalicelib.agents import store as agents
-from chalicelib.extensions.console.access import colleagues, guard
+from chalicelib.extensions.console.access import colleagues, guard, visible_agents
 from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
 from chalicelib.extensions.console.inbox_pages import inbox, previews
-from chalicelib.extensions.console.presentation import bots, template_filters
+from chalicelib.extensions.console.presentation import bots
 from chalicelib.http.lazy_module import LazyModule
-from chalicelib.ids import IDENTIFIER
 from chalicelib.storage import Document
 
 _counts = LazyModule("chalicelib.extensions.console.figure_pages.overview_counts")
 _organisations = LazyModule("chalicelib.extensions.console.access.organisation_list")
 _steps = LazyModule("chalicelib.extensions.console.figure_pages.first_steps")
-MAX_AGENTS = 50
 _MAX_WAITING = 5
-
-
-class VisibleAgents(NamedTuple):
-    """The titles of the first agents that a person sees, by agent id, and whether there are more."""
-
-    titles: dict[str, str]
-    has_more: bool
 
 
 @signed_in("/overview")
@@ -38,7 +26,7 @@ def read_overview(session: Session) -> Response:
     Besides the requests for the agents and the inbox, the page costs two per agent if the reports extension is enabled.
     For an operator, the first steps of an almost empty workspace, and known failures of webhooks, cost more.
     """
-    titles, has_more = visible_agents(session)
+    titles, has_more = visible_agents.read(session)
     titles = _organisations.with_organisations(session, titles)
     counts = _counts.read(session, titles) if extensions.has("reports") else {"report": None}
     first_steps = _steps.read(session, titles, counts["report"])
@@ -74,29 +62,3 @@ def _waiting(session: Session) -> Document:
         "is_long_wait": inbox.is_long_wait,
         "place": partial(previews.place, session),
     }
-
-
-def visible_agents(session: Session) -> VisibleAgents:
-    """Return the first 50 agents that the person sees. An untitled agent has its id as title."""
-    if session.agent_ids is None:
-        return first_agents(session.workspace_id, MAX_AGENTS)
-    ids = session.agent_ids
-    return VisibleAgents(titles_of(session.workspace_id, ids[:MAX_AGENTS]), len(ids) > MAX_AGENTS)
-
-
-def first_agents(workspace_id: str, limit: int) -> VisibleAgents:
-    """Return a workspace's first agents by id. This costs one request per 1 MB of the index, about 1 KB per agent."""
-    entries = agents.list_entries(workspace_id, None, limit + 1)
-    titles = [(entry.agent_id, _title(entry, agents.summary_of(entry))) for entry in entries]
-    return VisibleAgents(dict(titles[:limit]), len(titles) > limit)
-
-
-def titles_of(workspace_id: str, agent_ids: Iterable[str]) -> dict[str, str]:
-    """Return the titles of the agents that exist. This reads whole agents, and costs one request per 20."""
-    keyed = [agents.row_for_key(workspace_id, agent_id) for agent_id in agent_ids if IDENTIFIER.fullmatch(agent_id)]
-    rows = [row for _, row in agents.read_entries(keyed) if row is not None]
-    return {row.agent_id: _title(row, row.open()) for row in rows}
-
-
-def _title(row: agents.AgentRow, agent: Document) -> str:
-    return template_filters.agent_title({**agent, "ID": row.agent_id})

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from chalicelib import clock, errors
-from chalicelib.extensions.console.access import calls, guard
+from chalicelib.extensions.console.access import calls, guard, visible_agents
 from chalicelib.extensions.console.access.sessions import Session
-from chalicelib.extensions.console.figure_pages import overview
 from chalicelib.extensions.console.presentation import periods
 from chalicelib.extensions.console.settings_pages import record_names
 from chalicelib.storage import Document
@@ -78,7 +77,7 @@ def add_titles(session: Session, records: Iterable[Document]) -> None:
     This costs one request per 20 agents and one per deleted agent.
     """
     of_agents, t = [one for one in records if "agentId" in one], guard.texts(session)
-    titles = overview.titles_of(session.workspace_id, {one["agentId"]: None for one in of_agents})
+    titles = visible_agents.titles_of(session.workspace_id, {one["agentId"]: None for one in of_agents})
     deleted = record_names.read_deleted_agents(of_agents)
     for record in of_agents:
         agent_id = record["agentId"]

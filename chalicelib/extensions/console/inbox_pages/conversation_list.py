@@ -9,14 +9,13 @@ from chalice.app import Response
 
 from chalicelib import ids
 from chalicelib.conversations.filters import Filters
-from chalicelib.extensions.console.access import guard, organisation_list
+from chalicelib.extensions.console.access import guard, organisation_list, visible_agents
 from chalicelib.extensions.console.access.calls import query_string
 from chalicelib.extensions.console.access.colleagues import list_colleagues
 from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
+from chalicelib.extensions.console.access.visible_agents import VisibleAgents
 from chalicelib.extensions.console.conversation_pages.conversation_actions import BULK_ACTIONS
-from chalicelib.extensions.console.figure_pages import overview
-from chalicelib.extensions.console.figure_pages.overview import VisibleAgents
 from chalicelib.extensions.console.inbox_pages import all_conversations, conversation_filters, inbox, previews
 from chalicelib.extensions.console.inbox_pages.all_conversations import ConversationPage
 from chalicelib.extensions.console.presentation import pages
@@ -181,7 +180,7 @@ def with_all_counted(session: Session, listed: ConversationList) -> tuple[Conver
 
     The number costs one request per agent, at most ten.
     """
-    agents = listed.agents or overview.visible_agents(session)
+    agents = listed.agents or visible_agents.read(session)
     named = agents._replace(titles=organisation_list.with_organisations(session, agents.titles))
     if listed.is_filtered:
         return listed, named
@@ -198,7 +197,7 @@ def _read(
         page = ConversationPage(_in_order(query, waiting.conversations[tab])[: inbox.MAX_ROWS])
         queue = waiting.conversations[tab] if tab == "waiting" else waiting.all_waiting
         return ConversationList(query, tab, waiting.counts, page, None, queue)
-    agents = overview.visible_agents(session)
+    agents = visible_agents.read(session)
     read_step, max_steps = _reader(session, agents, query, conditions), MAX_STEPS if query["q"] else 1
     page = all_conversations.read_steps(read_step, query["cursor"] or None, max_steps, selected)
     return ConversationList(query, tab, waiting.counts, page, agents, waiting.all_waiting)
@@ -277,7 +276,7 @@ def titles_beside(session: Session, listed: ConversationList, selected: Document
     agent_ids = sorted({record["agentId"] for record in [*listed.page.conversations, *filter(None, [selected])]})
     if len(agent_ids) < 2:
         return {}
-    return listed.agents.titles if listed.agents else overview.titles_of(session.workspace_id, agent_ids)
+    return listed.agents.titles if listed.agents else visible_agents.titles_of(session.workspace_id, agent_ids)
 
 
 def _tab(session: Session, query: Document) -> str:

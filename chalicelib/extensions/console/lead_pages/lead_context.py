@@ -6,11 +6,11 @@ from typing import Any
 from chalicelib import clock, ids, storage
 from chalicelib.conversations import listing, store, transcript
 from chalicelib.conversations.rows import ConversationRow
+from chalicelib.extensions.console.access import visible_agents
 from chalicelib.extensions.console.access.calls import query_string
 from chalicelib.extensions.console.access.sessions import Session
 from chalicelib.extensions.console.conversation_pages import bubbles, conversations, private_notes
 from chalicelib.extensions.console.conversation_pages import conversation_actions as actions
-from chalicelib.extensions.console.figure_pages import overview
 from chalicelib.extensions.console.inbox_pages.inbox import VISITOR
 from chalicelib.extensions.console.lead_pages import lead_corrections, lead_people, lead_ranges, leads
 from chalicelib.extensions.console.presentation.template_filters import truncate, unix_seconds
@@ -54,7 +54,7 @@ def others_of(session: Session, lead: Document) -> Document:
     contact = lead_corrections.contact_of(lead)
     if not contact.text:
         return {"others": [], "other_ids": [], "others_query": None, "questions": {}, "has_older": False}
-    titles = overview.visible_agents(session).titles
+    titles = visible_agents.read(session).titles
     newest = [*islice(leads.rows(session, titles, lead_ranges.EVERY_LEAD), _MAX_LEADS + 1)]
     records: Any = ({"id": row.lead_id, **row.open()} for _, row in newest[:_MAX_LEADS])
     same = [one for one in records if contact.is_of(one) and one["id"] != lead["id"]]

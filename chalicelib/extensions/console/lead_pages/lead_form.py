@@ -16,9 +16,9 @@ from chalicelib.extensions.console.access.calls import commit_now
 from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
 from chalicelib.extensions.console.lead_pages import lead_context, lead_corrections, lead_status, leads, older_leads
-from chalicelib.extensions.console.presentation import fields, pages
+from chalicelib.extensions.console.presentation import fields, pages, record_forms
 from chalicelib.extensions.console.presentation.fields import TEXT, Field
-from chalicelib.extensions.console.settings_pages import erasures, settings
+from chalicelib.extensions.console.settings_pages import erasures
 from chalicelib.http import current_request
 from chalicelib.ids import IDENTIFIER
 from chalicelib.leads import store
@@ -74,7 +74,7 @@ def _save(session: Session, agent_id: str, lead_id: str, sent: dict[str, str]) -
 
     others, stored = sent.get("others", "").split(), fields.values(own, lead)
     show = partial(_page, session, lead, values, chosen=sent.get("others"))
-    return settings.save_form(sent, _form_tag(stored), stored, values, show, save)
+    return record_forms.save_form(sent, _form_tag(stored), stored, values, show, save)
 
 
 def _form_tag(values: dict[str, Any]) -> str:
@@ -118,7 +118,7 @@ def _read(session: Session, agent_id: str, lead_id: str) -> tuple[Document, str]
 
 
 def _fields(lead: Document) -> fields.FieldsThatFit:
-    return fields.fields_that_fit(_FIELDS, lead, settings.MAX_FORM_BYTES)
+    return fields.fields_that_fit(_FIELDS, lead, record_forms.MAX_FORM_BYTES)
 
 
 def _page(

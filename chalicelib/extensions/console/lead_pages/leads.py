@@ -11,11 +11,11 @@ from urllib.parse import quote
 from chalice.app import Response
 
 from chalicelib import errors, ids
-from chalicelib.extensions.console.access import organisation_list
+from chalicelib.extensions.console.access import organisation_list, visible_agents
 from chalicelib.extensions.console.access.calls import query_string
 from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
-from chalicelib.extensions.console.figure_pages import overview
+from chalicelib.extensions.console.access.visible_agents import VisibleAgents
 from chalicelib.extensions.console.lead_pages import lead_people, lead_ranges, lead_status
 from chalicelib.extensions.console.presentation import filtered_lists, pages, periods
 from chalicelib.extensions.console.presentation.template_filters import unix_seconds
@@ -43,7 +43,7 @@ _HOUR = 60 * 60
 @signed_in("/leads")
 def list_leads(session: Session) -> Response:
     """List the leads of one agent or of all visible agents, newest first or oldest first."""
-    query, agents = filtered_lists.query_from_request(FILTERS), overview.visible_agents(session)
+    query, agents = filtered_lists.query_from_request(FILTERS), visible_agents.read(session)
     read, titles = partial(_page, session, agents.titles), agents.titles
     names = organisation_list.names_by_agent(session) if len(titles) > 1 else {}
     agents = agents._replace(titles=organisation_list.with_organisations(session, titles))
@@ -54,7 +54,7 @@ def list_leads(session: Session) -> Response:
 @signed_in("/leads")
 def download(session: Session) -> Response:
     """Return up to 5,000 leads that match the filters, as a file."""
-    titles = overview.visible_agents(session).titles
+    titles = visible_agents.read(session).titles
     leads = islice(_all(session, titles, _query(titles)._replace(after=None)), MAX_EXPORTED)
     text = files.heading(files.CSV, export.COLUMNS) + export.text(map(json.dumps, leads), files.CSV)
     return pages.download("leads.csv", files.MEDIA[files.CSV], text)
@@ -103,7 +103,7 @@ def rows(session: Session, titles: dict[str, str], query: LeadQuery) -> Position
     return merge(*of_agents, key=itemgetter(0), reverse=not is_oldest_first)
 
 
-def _values(query: dict[str, str], agents: overview.VisibleAgents) -> Document:
+def _values(query: dict[str, str], agents: VisibleAgents) -> Document:
     without = {name: query_string({**query, name: ""}) for name in ("from", "to") if query[name]}
     return {
         "without": without,

@@ -9,9 +9,8 @@ from functools import partial
 from typing import NamedTuple
 
 from chalicelib import errors
-from chalicelib.extensions.console.access import calls, session_store
+from chalicelib.extensions.console.access import calls, session_store, visible_agents
 from chalicelib.extensions.console.access.sessions import Session
-from chalicelib.extensions.console.figure_pages import overview
 from chalicelib.extensions.console.lead_pages import lead_corrections, lead_ranges, leads
 from chalicelib.extensions.console.lead_pages.lead_corrections import MAX_OTHERS, Contact, Correction
 from chalicelib.http import current_request
@@ -48,7 +47,7 @@ def read(session: Session, lead: Document) -> Document:
     text = current_request.query_value(PARAMETER) or ""
     if not text:
         return {"older": None}
-    titles, query = overview.visible_agents(session).titles, lead_ranges.EVERY_LEAD._replace(after=leads.cursor())
+    titles, query = visible_agents.read(session).titles, lead_ranges.EVERY_LEAD._replace(after=leads.cursor())
     former = _parse(session, text)
     examined = examine(leads.rows(session, titles, query), partial(_listed, lead, former))
     records, position = take_bounded(examined, MAX_OTHERS)

@@ -3,6 +3,11 @@
 from typing import Any
 
 _THROUGH, _IF = "email", "all"
+BY_STATE: dict[str, dict[str, Any]] = {
+    "on": {"notificationsSettings": {"notifyThrough": _THROUGH, "notifyIf": _IF}},
+    "": {"notificationsSettings": {"notifyThrough": None, "notifyIf": None}},
+}
+"""The change that each state of the check box for emails about waiting conversations makes to a client."""
 
 
 def by_email(client: dict[str, Any]) -> bool:

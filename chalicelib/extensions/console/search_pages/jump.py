@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 from chalice.app import Response
 
-from chalicelib.extensions.console.access import calls, guard
+from chalicelib.extensions.console.access import calls, guard, visible_agents
 from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import ACCOUNT, Session
-from chalicelib.extensions.console.figure_pages import overview
+from chalicelib.extensions.console.access.visible_agents import VisibleAgents
 from chalicelib.extensions.console.inbox_pages import inbox
 from chalicelib.extensions.console.presentation import pages
 from chalicelib.extensions.console.presentation.template_filters import agent_title, display_name, unix_seconds
@@ -127,7 +127,7 @@ def _first_places(session: Session, waiting: list[Document]) -> Iterator[Place]:
 
     This costs one request for the agents and, for operators, one for the organisations.
     """
-    titles = overview.visible_agents(session).titles
+    titles = visible_agents.read(session).titles
     yield from (_conversation(record, titles) for record in waiting[:_MAX_WAITING])
     if "/agents" in session.pages:
         t, counts = guard.texts(session), Counter(record["agentId"] for record in waiting)
@@ -179,7 +179,7 @@ def _records(session: Session, text: str) -> Iterator[Place]:
 
 def _of_agents(session: Session, text: str) -> Iterator[Place]:
     """Yield the conversations of the inbox and the agents. This costs a request for each."""
-    agents = overview.visible_agents(session._replace(selected=None))
+    agents = visible_agents.read(session._replace(selected=None))
     if "/convos" in session.pages:
         tabs = inbox.read(session).conversations
         others = [record for record in tabs["mine"] if record.get("state") != inbox.WAITING]
@@ -193,7 +193,7 @@ def _first(text: str, places: Iterable[Place]) -> list[Place]:
     return _best([*places], text)[:_MAX_RESULTS]
 
 
-def _agents(session: Session, text: str, agents: overview.VisibleAgents) -> Iterator[Place]:
+def _agents(session: Session, text: str, agents: VisibleAgents) -> Iterator[Place]:
     titles = agents.titles
     if agents.has_more and session.client_id is None:
         matching = calls.get("/v3/agents/search", {"search": text, "limit": _PAGE_SIZE})["agents"]

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from chalicelib.conversations.filters import Filters
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.extensions.console.access import organisation_list
+from chalicelib.extensions.console.access import organisation_list, visible_agents
 from chalicelib.extensions.console.access.sessions import Session
-from chalicelib.extensions.console.figure_pages import overview
 from chalicelib.extensions.console.inbox_pages import all_conversations, inbox
 from chalicelib.extensions.console.lead_pages import lead_ranges
 from chalicelib.extensions.console.presentation import same_person
@@ -47,7 +46,7 @@ def read(session: Session, person: dict[str, str]) -> Preview:
     Up to 500 of the newest conversations of the first 50 agents and 500 leads are examined. This costs at most two
     requests per agent plus 37, and the requests for the names of organisations. At most 50 conversations are listed.
     """
-    agents = overview.visible_agents(session)
+    agents = visible_agents.read(session)
     conditions = _PersonFilters(None, None, person, None, None, 0, "")
     page = all_conversations.read(session.workspace_id, [*agents.titles], conditions, "", None, inbox.MAX_ROWS)
     rows = [row for _, row in islice(listing.rows(session.workspace_id, lead_ranges.EVERY_LEAD, _PORTION), _MAX_LEADS)]

@@ -6,10 +6,9 @@ One commit creates all of them, so a form with an error creates nothing.
 from chalice.app import Response
 
 from chalicelib import errors, ids
-from chalicelib.extensions.console.access import calls, guard, organisation_list, rights, sessions
+from chalicelib.extensions.console.access import calls, guard, organisation_list, rights, sessions, visible_agents
 from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
-from chalicelib.extensions.console.figure_pages import overview
 from chalicelib.extensions.console.notifications import mail_settings
 from chalicelib.extensions.console.presentation import pages
 from chalicelib.extensions.console.settings_pages import people
@@ -36,7 +35,7 @@ def read_new_organisation(session: Session) -> Response:
     rights.require_operator(session)
     if not _is_for_colleague():
         return _page(session, {})
-    titles = overview.first_agents(session.workspace_id, overview.MAX_AGENTS).titles
+    titles = visible_agents.first(session.workspace_id, visible_agents.MAX_AGENTS).titles
     selected = {f"{_AGENTS}.{agent_id}": "on" for agent_id in titles if len(titles) == 1}
     return _page(session, {_ADMINISTRATOR: "on", **selected})
 
@@ -108,7 +107,7 @@ def _issues(session: Session, error: errors.ApiError | None) -> dict[str, str]:
 
 
 def _page(session: Session, values: dict[str, str], error: errors.ApiError | None = None) -> Response:
-    titles, has_more = overview.first_agents(session.workspace_id, overview.MAX_AGENTS)
+    titles, has_more = visible_agents.first(session.workspace_id, visible_agents.MAX_AGENTS)
     return guard.form_page(
         session,
         "new_org.html",

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 from chalicelib import storage
 from chalicelib.clients.store import ClientRow
 from chalicelib.conversations.tallies import TallyRow
-from chalicelib.extensions.console.access import organisation_list
+from chalicelib.extensions.console.access import organisation_list, visible_agents
 from chalicelib.extensions.console.access.calls import query_string
 from chalicelib.extensions.console.access.sessions import Session
-from chalicelib.extensions.console.figure_pages import overview
 from chalicelib.extensions.console.inbox_pages import inbox
 from chalicelib.extensions.console.presentation import periods
 from chalicelib.http import current_request
@@ -83,7 +82,7 @@ def read(session: Session) -> Document:
 def _facts(session: Session, page: Sequence[Document], numbers: Numbers) -> dict[str, OrganisationFacts]:
     """Return the facts by organisation id."""
     agents = {one["ID"]: organisation_list.agent_ids(one) for one in page}
-    titles = overview.first_agents(session.workspace_id, _MAX_AGENTS).titles if any(agents.values()) else {}
+    titles = visible_agents.first(session.workspace_id, _MAX_AGENTS).titles if any(agents.values()) else {}
     conversations = _recent_numbers(session.workspace_id, agents)
     return {
         org_id: OrganisationFacts(

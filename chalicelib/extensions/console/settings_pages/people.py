@@ -16,10 +16,9 @@ from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
 from chalicelib.extensions.console.account_pages import change_notices, one_time_links, sign_in_status
 from chalicelib.extensions.console.notifications import mail_settings, preferences, recipients
-from chalicelib.extensions.console.presentation import fields, pages, rendering
+from chalicelib.extensions.console.presentation import fields, pages, record_forms, rendering
 from chalicelib.extensions.console.presentation.fields import FLAG, TEXT, Field
 from chalicelib.extensions.console.queue import SendLink
-from chalicelib.extensions.console.settings_pages import settings
 from chalicelib.http import auth
 from chalicelib.storage import Document
 
@@ -74,7 +73,7 @@ def save_client(session: Session, org_id: str, client_id: str) -> Response:
         return action(session, client, tag)
     values = _submitted_values(client, sent)
     show, save = partial(_page, session, org_id, client, tag, values), partial(_change_client, session, client, tag)
-    return settings.save_form(sent, tag, _values(client), values, show, lambda: save(values, sent))
+    return record_forms.save_form(sent, tag, _values(client), values, show, lambda: save(values, sent))
 
 
 def add(session: Session, org_id: str, sent: dict[str, str]) -> Document:
@@ -197,7 +196,7 @@ def _values(client: Document) -> dict[str, Any]:
 
 
 def _fields(client: Document) -> fields.FieldsThatFit:
-    return fields.fields_that_fit(_FIELDS, client, settings.MAX_FORM_BYTES)
+    return fields.fields_that_fit(_FIELDS, client, record_forms.MAX_FORM_BYTES)
 
 
 def _submitted_values(client: Document, sent: dict[str, str]) -> dict[str, Any]:
@@ -212,7 +211,7 @@ def _change(client: Document, values: dict[str, Any], sent: dict[str, str], sess
     """Return the API request body that makes the changes. Raise Invalid."""
     changed = fields.change(_fields(client).fields, client, values)
     if values[_NOTIFY] != _values(client)[_NOTIFY]:
-        changed |= settings.NOTIFICATIONS[values[_NOTIFY]]
+        changed |= preferences.BY_STATE[values[_NOTIFY]]
     if password := sent.get(_PASSWORD):
         changed[_PASSWORD] = password
     return changed | {**fields.change(_RIGHTS, client, values), **_access(session, client, values)}

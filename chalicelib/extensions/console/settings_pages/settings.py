@@ -5,7 +5,6 @@ administrator's permissions before each operation: they may change only their or
 members in their forms.
 """
 
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -13,15 +12,14 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.extensions.console.access import calls, guard, rights, sessions
+from chalicelib.extensions.console.access import calls, guard, rights, sessions, visible_agents
 from chalicelib.extensions.console.access.calls import commit_now
 from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
 from chalicelib.extensions.console.account_pages import one_time_links, sign_in_status
-from chalicelib.extensions.console.figure_pages import overview
 from chalicelib.extensions.console.inbox_pages import inbox
 from chalicelib.extensions.console.notifications import mail_settings, recipients
-from chalicelib.extensions.console.presentation import differences, fields, pages, time_zones
+from chalicelib.extensions.console.presentation import fields, pages, record_forms, time_zones
 from chalicelib.extensions.console.presentation.fields import FLAG, LINES, TEXT, Field
 from chalicelib.extensions.console.presentation.rendering import Texts
 from chalicelib.http import auth, current_request
@@ -38,39 +36,6 @@ _LISTED_MEMBERS = ("ID", "name", "email", "squarePhotoURL", "isOrgAdmin", "disab
 # The maximum number of agents that the organisation's page lists.
 _LISTED_AGENTS = 8
 LAYOUTS = ("vertical", "horizontal")
-# The maximum size of a form's fields as HTML, in bytes. The conflict table shows the fields again.
-MAX_FORM_BYTES = 150_000
-_THROUGH = "email"
-# The change that each state of the check box for emails about waiting conversations makes to a client.
-NOTIFICATIONS: dict[str, Document] = {
-    "on": {"notificationsSettings": {"notifyThrough": _THROUGH, "notifyIf": "all"}},
-    "": {"notificationsSettings": {"notifyThrough": None, "notifyIf": None}},
-}
-
-
-def conflicts(before: dict[str, Any], values: dict[str, Any]) -> differences.Differences:
-    """Return the changes that saving the form would make to the stored record."""
-    return differences.between({name: value for name, value in before.items() if name in values}, values)
-
-
-def save_form(
-    sent: dict[str, str],
-    tag: str,
-    stored: dict[str, Any],
-    values: dict[str, Any],
-    show: Callable[..., Response],
-    save: Callable[[], Response],
-) -> Response:
-    """Return the response of `save`, or show the form again with its conflicts or its error.
-
-    If the record's entity tag is not the form's, `stored` and `values` are compared: the stored and submitted values.
-    """
-    if sent.get("tag") != tag and (changes := conflicts(stored, values)):
-        return show(conflicts=changes)
-    try:
-        return save()
-    except errors.ApiError as error:
-        return show(error=error)
 
 
 @signed_in("/settings")
@@ -92,7 +57,7 @@ def save_organisation(session: Session, org_id: str) -> Response:
     values = time_zones.with_named(fields.submitted_values(own, sent))
     show = partial(_page, session, organisation, tag, values)
     save = partial(_save, session, organisation, tag, values)
-    return save_form(sent, tag, fields.values(own, organisation), values, show, save)
+    return record_forms.save_form(sent, tag, fields.values(own, organisation), values, show, save)
 
 
 @signed_in("/settings")
@@ -112,7 +77,7 @@ def _fields(session: Session, organisation: Document) -> fields.FieldsThatFit:
     Only operators select agents, which may belong to other organisations.
     """
     own = _FIELDS + _OF_OPERATORS if session.client_id is None else _FIELDS
-    return fields.fields_that_fit(own, organisation, MAX_FORM_BYTES)
+    return fields.fields_that_fit(own, organisation, record_forms.MAX_FORM_BYTES)
 
 
 def _may_edit(session: Session, organisation: Document) -> bool:
@@ -130,18 +95,9 @@ def _save(session: Session, organisation: Document, tag: str, values: dict[str, 
     return pages.saved(session.workspace_id, f"/settings/orgs/{org_id}", saved)
 
 
-def choices(t: Texts, empty: str, group: str, known: Sequence[str], stored: str | None) -> list[tuple[str, str]]:
-    """Return the options of a choice field: an empty one, the known values, and a stored value that is not known.
-
-    `empty` is the text of the first option, and `group` the prefix of the other texts.
-    """
-    others = [stored] if stored and stored not in known else []
-    return [("", t(empty)), *((choice, t.named(group, choice)) for choice in (*known, *others))]
-
-
 def _choices(t: Texts, organisation: Document) -> dict[str, list[tuple[str, str]]]:
     return {
-        name: choices(t, "default", group, known, organisation.get(name))
+        name: record_forms.choices(t, "default", group, known, organisation.get(name))
         for name, group, known in (
             ("preferredLanguage", "language", pages.LANGUAGES),
             ("dashboardLayout", "layout", LAYOUTS),
@@ -206,7 +162,7 @@ def _page(
         choices=_choices(guard.texts(session), organisation),
         zones=time_zones.ZONES,
         people=people,
-        agents=overview.titles_of(session.workspace_id, (organisation.get("widgetIDs") or [])[:_LISTED_AGENTS]),
+        agents=visible_agents.titles_of(session.workspace_id, (organisation.get("widgetIDs") or [])[:_LISTED_AGENTS]),
         waiting=_waiting(session, organisation),
         following=following,
         sends_mail=mail_settings.are_complete(),

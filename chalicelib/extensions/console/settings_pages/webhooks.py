@@ -13,8 +13,8 @@ from chalicelib.extensions.console.access import calls, guard, rights
 from chalicelib.extensions.console.access.calls import commit_now, query_string
 from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
-from chalicelib.extensions.console.presentation import pages, webhook_health
-from chalicelib.extensions.console.settings_pages import settings, webhook_deliveries
+from chalicelib.extensions.console.presentation import pages, record_forms, webhook_health
+from chalicelib.extensions.console.settings_pages import webhook_deliveries
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 from chalicelib.webhooks import events, retry_policy
@@ -132,7 +132,7 @@ def _save(session: Session, webhook_id: str, sent: dict[str, str]) -> Response:
         commit_now(lambda: calls.send("PATCH", _PATH, change, tag, webhook_id=webhook_id))
         return webhook_deliveries.to_webhook(session, webhook_id, "save")
 
-    return settings.save_form(sent, tag, stored, values, partial(_page, session, webhook_id, sent=sent), save)
+    return record_forms.save_form(sent, tag, stored, values, partial(_page, session, webhook_id, sent=sent), save)
 
 
 def _test(session: Session, webhook_id: str, sent: dict[str, str]) -> Response:

@@ -10,9 +10,8 @@ from chalicelib.extensions.console.access import calls, guard, rights, sessions
 from chalicelib.extensions.console.access.calls import commit_now
 from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
-from chalicelib.extensions.console.presentation import fields, pages
+from chalicelib.extensions.console.presentation import fields, pages, record_forms
 from chalicelib.extensions.console.presentation.fields import NUMBER, TEXT, Field
-from chalicelib.extensions.console.settings_pages import settings
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 from chalicelib.webhooks import endpoints, retry_policy
@@ -43,7 +42,7 @@ def save_workspace(session: Session) -> Response:
         return pages.saved(session.workspace_id, "/settings/workspace", "true")
 
     show = partial(_page, session, workspace, tag, values)
-    return settings.save_form(sent, tag, fields.values(_FIELDS, workspace), values, show, save)
+    return record_forms.save_form(sent, tag, fields.values(_FIELDS, workspace), values, show, save)
 
 
 def _save(session: Session, workspace: Document, change: Document, tag: str, sent: dict[str, str]) -> None:
