@@ -52,7 +52,7 @@ def test_ended_conversations_are_reopened_unless_they_have_changed(
     signed_in: Browser, workspace_api: Api, page: Answer
 ) -> None:
     def undo(ended: Answer) -> Answer:
-        form = ended.text.partition('<form class="card done"')[2].partition("</form>")[0]
+        form = ended.text.partition('<form class="toast"')[2].partition("</form>")[0]
         fields = dict(re.findall(r'name="([^"]*)" value="([^"]*)"', form))
         assert {ANN, BEA} < {*fields} and ">Undo</button>" in form
         return signed_in.post("/convos", fields)
@@ -166,4 +166,4 @@ def test_only_the_list_has_boxes(signed_in: Browser, page: Answer) -> None:
     assert signed_in.open("/inbox?tab=waiting").text.count(box) == 2
     assert "pick." not in signed_in.open("/inbox?tab=waiting&beside=sales/Ann").text
     for query in ("done=unknown&changed=2", "done=end&changed=x", "done=end&changed=-1", "done=end&changed=²"):
-        assert 'class="card done"' not in signed_in.open(f"/convos?{query}").text
+        assert 'class="toast"' not in signed_in.open(f"/convos?{query}").text
