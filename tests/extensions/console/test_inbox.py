@@ -102,7 +102,11 @@ def test_a_row_says_how_long_a_conversation_waits(signed_in: Browser, workspace_
     for hours, text in ((2, "2 hr"), (21, "23 hr"), (1, "1 day"), (24, "2 days"), (1, "2 days")):
         pass_time(hours * 3_600)
         signed_in.start_session(email="bo@acme.test", password=PASSWORD)
-        assert f">waits {text}</time>" in signed_in.open("/convos").text
+        late = " late" if "day" in text else ""
+        for path, row in (("/convos", f'<li class="waits{late}">'), ("/overview", f'<li class="long{late}">')):
+            page = signed_in.open(path).text
+            assert f">waits {text}</time>" in page and row in page
+        assert f'class="waited{late or " long"}"><time' in signed_in.open("/convos/sales/Ann").text
 
 
 def test_a_button_in_a_row_assigns_the_conversation_to_the_person(signed_in: Browser, workspace_api: Api) -> None:
@@ -130,7 +134,8 @@ def test_a_row_of_the_own_list_says_whose_turn_it_is(signed_in: Browser, workspa
 
 def test_the_overview_shows_the_assignee_of_a_waiting_conversation(signed_in: Browser, workspace_api: Api) -> None:
     converse(workspace_api, "support", "Ann", "requested_chat", "bo")
-    assert signed_in.open("/overview").text.count('title="Assigned to Bo de Vries"') == 1
+    page = signed_in.open("/overview").text
+    assert page.count('title="Assigned to Bo de Vries"') == 1 and page.count(">Answer</span></a>") == 1
 
 
 def test_a_visitor_who_writes_again_keeps_the_place_and_the_wait(
@@ -344,13 +349,14 @@ def test_the_longest_wait_is_one_click_away(signed_in: Browser, workspace_api: A
     for name in ("Ann", "Bea"):
         converse(workspace_api, "sales", name, "requested_chat")
         pass_time(60)
-    link = '<a class="next button small" href="{}/convos/sales/Ann{}" title="Ann">Answer the longest wait</a>'
+    title = "The longest wait that is not a colleague’s: Ann"
+    link = f'<a class="next button small" href="{{}}/convos/sales/Ann{{}}" title="{title}">Answer next in line</a>'
     assert link.format(signed_in.home, "") in signed_in.open("/convos").text
     query = "?tab=waiting&amp;sort=newest"
     assert link.format(signed_in.home, query) in signed_in.open("/convos?tab=waiting&sort=newest").text
     for path in ("/convos?tab=all&tag=refund", "/convos?tab=mine"):
         assert link.format(signed_in.home, "") in signed_in.open(path).text
-    assert "Answer the longest wait" not in signed_in.open("/convos?tab=waiting&tag=refund").text
+    assert "Answer next in line" not in signed_in.open("/convos?tab=waiting&tag=refund").text
 
 
 def test_a_list_without_agents_keeps_its_tabs_and_offers_one_action(

@@ -35,9 +35,15 @@ def test_the_next_wait_is_the_longest_that_no_colleague_has_and_then_the_one_aft
     for path in ("/convos", "/convos?tab=mine", "/convos?tab=all", "/convos?tab=all&q=nothing"):
         assert following(signed_in.open(path).text) == [("Bea", "")], path
     answer = re.findall(
-        'href="[^"]*/convos/support/([A-Za-z]+)"[^>]*>(?:(?!</a>).)*Answer the longest', signed_in.open("/jump").text
+        'href="[^"]*/convos/support/([A-Za-z]+)"[^>]*>(?:(?!</a>).)*Answer next in line', signed_in.open("/jump").text
     )
     assert answer == ["Bea"]
+
+
+def test_the_longest_wait_follows_an_answer_in_the_middle_of_the_queue(signed_in: Browser) -> None:
+    page = signed_in.open("/convos/support/Cor")
+    answered = signed_in.submit(page, "/convos/support/Cor", {"action": "reply", "text": "Good morning"})
+    assert following(answered.text) == [("Bea", "")]
 
 
 def test_the_page_says_that_no_one_else_waits(signed_in: Browser, workspace_api: Api) -> None:

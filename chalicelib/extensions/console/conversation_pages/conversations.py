@@ -198,8 +198,10 @@ def panel_values(row: ConversationRow, metadata: Document) -> Document:
     """Return the template variables for the parts of a page that follow the metadata: state, actions, tags, notes."""
     tags, notes = metadata.get("tags") or [], metadata.get("notes") or ""
     undated, entries = private_notes.split(notes)
+    since = inbox.waiting_since(row, metadata)
     return {
-        "waiting_since": inbox.waiting_since(row, metadata),
+        "waiting_since": since,
+        "hours_of_wait": inbox.hours_of_long_wait({**metadata, "waitingSince": since}),
         "undated_notes": undated,
         "notes_count": len(entries),
         "newest_note": entries[-1].mark if entries else None,

@@ -59,6 +59,6 @@ def _waiting(session: Session) -> Document:
         "waiting": first,
         "colleagues": dict(colleagues.list_assignees(session, first)),
         "waiting_count": waiting.counts["waiting"],
-        "is_long_wait": inbox.is_long_wait,
+        "hours_of_long_wait": inbox.hours_of_long_wait,
         "place": partial(previews.place, session),
     }

@@ -104,11 +104,6 @@ def waiting_by_agent(session: Session) -> Waiting:
     return Waiting(Counter(record["agentId"] for record in listed.conversations["waiting"]), listed.has_more)
 
 
-def is_long_wait(record: Document) -> bool:
-    """Return whether a conversation has been waiting for a person for more than an hour."""
-    return bool(hours_of_long_wait(record))
-
-
 def hours_of_long_wait(record: Document) -> int:
     """Return for how many hours a conversation has been waiting for a person, or 0 for at most an hour.
 
