@@ -1,11 +1,10 @@
 // Keeps a typed reply and note in this browser until the person sends it, empties it or signs out.
-const PREFIX = "cams-draft:";
 let storage;
 try { storage = window.localStorage; } catch {} // the browser may forbid storage
 
 const form = document.querySelector("form[data-draft]");
 for (const field of (storage && form?.querySelectorAll("textarea")) ?? []) {
-  const key = PREFIX + form.dataset.draft + (field.name === "note" ? "/note" : "");
+  const key = "cams-draft:" + form.dataset.draft + (field.name === "note" ? "/note" : "");
   const keep = () => {
     try {
       if (field.value.trim()) storage.setItem(key, field.value);
@@ -23,10 +22,7 @@ for (const field of (storage && form?.querySelectorAll("textarea")) ?? []) {
   });
 }
 
-addEventListener("submit", ({ target }) => {
-  if (!target.matches("[action$='/sign-out']")) return;
-  for (const key of Object.keys(storage ?? {})) if (key.startsWith(PREFIX)) storage.removeItem(key);
-});
+addEventListener("submit", ({ target }) => { if (target.matches("[action$='/sign-out']")) storage?.clear(); });
 
 // Asks before unsaved changes are lost.
 window.oninput = ({ target }) => target.form?.classList.add("changed");

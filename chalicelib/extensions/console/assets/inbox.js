@@ -1,10 +1,4 @@
-// Updates the list and the number that waits, and shows problems.
-const [notice, signIn] = document.querySelectorAll(".notice");
-document.addEventListener("problem", ({ detail }) => {
-  const message = notice.dataset[detail] ?? "";
-  if (notice.textContent !== message) notice.textContent = message;
-  signIn.hidden = detail !== "expired";
-});
+// Updates the list and the number that waits.
 const list = document.querySelector("[data-inbox]"), count = document.querySelector("[data-waiting]");
 const address = new URL(list?.dataset.inbox ?? count.dataset.waiting, location);
 const least = Number(list?.dataset.pace ?? 20), most = least > 5 ? 120 : 60; // seconds
@@ -29,7 +23,7 @@ const show = ({ status, response: page }) => {
   const next = page.querySelector(".next"), link = document.querySelector(".next");
   if (next && next.href !== link?.href) link?.replaceWith(next);
   if (newList) replace(newList);
-  for (const field of document.querySelectorAll("[name=form]")) field.value = newer.dataset.form;
+  renew(newer.dataset.form);
   if (isMore && mayNotify() && !document.hasFocus()) setTimeout(notify); // throws on Android
   return "";
 };
@@ -40,19 +34,17 @@ const notify = () => {
   new Notification(tag, { tag }).onclick = () => focus();
 };
 
-// Keeps the focus, scroll position, chosen rows and the open conversation's mark.
+// Keeps the focus, chosen rows and the open conversation's mark.
 const replace = (newList) => {
   const key = (element) => element?.getAttribute("href") ?? element?.name;
   const focused = key(list.querySelector(":focus")), checked = [...list.querySelectorAll(":checked")].map(key);
-  const top = list.parentElement.scrollTop;
   list.replaceChildren(...newList.childNodes);
   for (const element of list.querySelectorAll(".inbox a, .inbox input")) {
     if (element.pathname === location.pathname) element.ariaCurrent = "true";
     element.checked = checked.includes(key(element));
-    if (focused && key(element) === focused) element.focus();
+    if (focused && key(element) === focused) element.focus({ preventScroll: true });
   }
-  list.parentElement.scrollTop = top;
-  list.dispatchEvent(new Event("content", { bubbles: true }));
+  announce(list);
 };
 
 const pace = () => Math.min(most, Math.max(least, (Date.now() - active) / 10000)) * 2 ** Math.min(failures, 2);
@@ -65,8 +57,8 @@ const run = async () => {
     address.searchParams.set("version", version);
     const detail = await load(address).then(show).catch(() => "lost"), isExpired = detail === "expired";
     failures = detail ? failures + 1 : 0;
-    if (isExpired) version = ""; // the next response then contains the new session's form token
-    if (!isLive && (isExpired || failures !== 1)) document.dispatchEvent(new CustomEvent("problem", { detail }));
+    if (isExpired) version = ""; // asks for the new session's form token
+    if (!isLive && (isExpired || failures !== 1)) tell(detail);
     seconds = isExpired ? 86400 : pace();
   }
 };

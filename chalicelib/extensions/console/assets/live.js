@@ -1,5 +1,5 @@
 // Updates an open conversation, and sends replies.
-const live = document.querySelector("[data-live]"), DAY = 86400; // seconds
+const live = document.querySelector("[data-live]");
 const scroll = live.parentElement, form = document.querySelector("#reply"), { text, mid } = form.elements;
 const shown = {}; // the HTML of each part as the server sent it
 for (const { dataset, innerHTML } of document.querySelectorAll("[data-part]")) shown[dataset.part] = innerHTML;
@@ -24,24 +24,25 @@ const pull = async () => {
 };
 
 const show = ({ body }, isReply) => {
-  const news = body.firstElementChild, turns = news.firstElementChild, { dataset } = news;
-  const { after, version, since } = dataset;
-  keepInPlace(() => {
-    live.querySelector(".empty")?.remove();
-    if ("reset" in dataset) live.replaceChildren();
-    for (const turn of [...turns.children]) if (!find(turn)) live.append(turn);
-    live.dispatchEvent(new Event("content", { bubbles: true }));
-  });
+  const news = body.firstElementChild, { reset, mid: next, form: token, ...shows } = news.dataset;
+  const box = (element) => element?.getBoundingClientRect(), isAtEnd = scroll.scrollTop > -8;
+  const seen = [...live.querySelectorAll("[data-mark]")].find((turn) => box(turn).bottom > box(scroll).top);
+  const before = box(seen);
+  live.querySelector(".empty")?.remove();
+  if (reset !== undefined) live.replaceChildren();
+  for (const turn of [...news.firstElementChild.children]) if (!find(turn)) live.append(turn);
+  announce(live);
+  if (!isAtEnd) scroll.scrollBy(0, box(find(seen))?.top - before?.top || 0); // keeps what is read in place
   for (const part of news.querySelectorAll("[data-part]")) if (part.dataset.part in shown) showPart(part);
   if (isReply) {
     lock(false);
     text.value = "";
     text.dispatchEvent(new Event("input"));
-    mid.value = dataset.mid;
+    mid.value = next;
   }
-  for (const field of document.querySelectorAll("[name=form]")) field.value = dataset.form; // after a new sign-in
+  renew(token);
   active = Date.now();
-  Object.assign(position, { after, version, since });
+  Object.assign(position, shows);
 };
 const find = (turn) => turn && live.querySelector(`[data-mark="${turn.dataset.mark}"]`);
 
@@ -53,17 +54,8 @@ const showPart = (part) => {
   if (shown[name] === part.innerHTML || isEdited) return;
   shown[name] = part.innerHTML;
   old.replaceWith(part);
-  part.dispatchEvent(new Event("content", { bubbles: true }));
+  announce(part);
   if (isFocused) part.querySelector("button,summary,input")?.focus();
-};
-
-// Keeps the message that the person sees in place.
-const keepInPlace = (change) => {
-  const box = (element) => element?.getBoundingClientRect(), isAtEnd = scroll.scrollTop > -8;
-  const seen = [...live.querySelectorAll("[data-mark]")].find((turn) => box(turn).bottom > box(scroll).top);
-  const before = box(seen);
-  change();
-  scroll.scrollBy(0, isAtEnd ? -scroll.scrollTop : box(find(seen))?.top - before?.top || 0);
 };
 
 const lock = (value) => {
@@ -71,9 +63,9 @@ const lock = (value) => {
   for (const element of form.elements) if (element.type === "submit") element.disabled = value;
 };
 const report = (detail) => {
-  document.dispatchEvent(new CustomEvent("problem", { detail }));
+  tell(detail);
   isExpired = detail === "expired";
-  if (isExpired) position.version = ""; // the next response then contains the new session's form token
+  if (isExpired) position.version = ""; // asks for the new session's form token
   isEnded ||= detail === "gone";
   failures = detail ? failures + 1 : 0;
 };
@@ -85,8 +77,8 @@ const resume = () => { active = Date.now(); if (!failures || active >= earliest)
 const sleep = (seconds) => new Promise((done) => { wake = done; setTimeout(done, seconds * 1000); });
 const run = async () => {
   while (!isEnded) {
-    await sleep(isExpired ? DAY : failures ? backoff() : isSending ? 0 : pace());
-    while (document.hidden && (isExpired || !isSending)) await sleep(DAY);
+    await sleep(isExpired ? 86400 : failures ? backoff() : isSending ? 0 : pace());
+    while (document.hidden && (isExpired || !isSending)) await sleep(86400);
     report(await pull().catch(() => "lost"));
   }
 };

@@ -27,13 +27,13 @@ const ago = (time) => {
 
 const formats = { time: format(hours), day, ago, moment: format({ ...days, ...hours }),
   second: format({ ...days, ...hours, second: "2-digit" }) };
-const show = (element) => {
-  const time = new Date(element.dateTime);
-  if (isNaN(time)) return;
-  element.textContent = formats[element.dataset.as ?? "moment"](time);
-  element.title ||= exact(time);
+const show = () => {
+  for (const element of document.querySelectorAll("time[data-as=ago], time:not([title])")) {
+    const time = new Date(element.dateTime);
+    element.textContent = formats[element.dataset.as ?? "moment"](time);
+    element.title ||= exact(time);
+  }
 };
-const showAll = (root, selector = "time[datetime]:not([title])") => root.querySelectorAll(selector).forEach(show);
-showAll(document);
-setInterval(() => showAll(document, "time[data-as=ago]"), 3e4);
-document.addEventListener("content", ({ target }) => showAll(target));
+show();
+setInterval(show, 3e4);
+addEventListener("content", show);

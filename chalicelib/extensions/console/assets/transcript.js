@@ -22,4 +22,4 @@ const arrange = () => {
   }
 };
 turns.addEventListener("content", arrange); // the times are localized after this, in `times.js`
-turns.dispatchEvent(new Event("content", { bubbles: true }));
+announce(turns);
