@@ -103,7 +103,9 @@ def test_the_search_begins_with_what_the_person_may_do_at_once(world: World) -> 
 
 
 def test_the_pages_of_operators_have_different_icons(world: World) -> None:
-    icons = re.findall(r"icons[.]\w+[.]svg#(\w+)", world.browser("").open("/jump").text.partition('id="kind-page"')[2])
+    icons = re.findall(
+        r"icons[.]\w+[.]svg#(\w+)", world.browser("").open("/jump").text.partition('data-kind="page"')[2]
+    )
     assert len({*icons}) > 10 and icons.count("settings") == 2
 
 
@@ -130,16 +132,16 @@ def test_the_first_of_any_results_has_the_focus(world: World) -> None:
     assert [len(focus(one, query)) for one in (operator, shut) for query in ("", "?q=acme", "?q=xyzzy")] == [1] * 6
     assert "/settings/orgs/acme" in focus(operator, "?q=acme")[0]
     assert "/convos?tab=all&amp;q=xyzzy" in focus(operator, "?q=xyzzy")[0]
-    assert 'id="place"' in focus(operator, "")[0] and 'id="place"' in focus(shut, "?q=xyzzy")[0]
+    assert 'name="q"' in focus(operator, "")[0] and 'name="q"' in focus(shut, "?q=xyzzy")[0]
     assert "<strong>All conversations with “xyzzy”</strong>" in operator.open("/jump?q=xyzzy").text
 
 
 def test_the_field_names_what_the_person_can_find(world: World) -> None:
     hints = [
-        re.findall('id="place"[^>]*placeholder="([^"]*)"', world.browser(email).open("/jump").text)
+        {*re.findall('name="q"[^>]*placeholder="([^"]*)"', world.browser(email).open("/jump").text)}
         for email in ("", "pat@acme.test", "shut@acme.test")
     ]
-    assert hints == [["Page, agent, waiting visitor, person"], ["Page, agent, waiting visitor"], ["Page"]]
+    assert hints == [{"Page, agent, waiting visitor, person"}, {"Page, agent, waiting visitor"}, {"Page"}]
 
 
 def test_results_of_a_kind_are_together_and_the_best_kind_is_first(world: World) -> None:
@@ -161,3 +163,10 @@ def test_the_enter_key_opens_the_first_place(browser: Browser, workspace_api: Ap
     body = state_body("Hello") | {"metadata": {"userName": "Ann", "state": "requested_chat"}}
     workspace_api.post("/agents/support/interact/ann/state", body)
     assert "Hello" in browser.open("/jump?q=+").text
+
+
+def test_the_enter_key_in_the_dialog_opens_the_first_result(world: World) -> None:
+    operator, shut = world.browser(""), world.browser("shut@acme.test")
+    assert "<h1>Acme</h1>" in operator.open("/jump?q=acme&first=1").text
+    assert "No conversations match" in operator.open("/jump?q=xyzzy&first=1").text
+    assert "Nothing has this name." in shut.open("/jump?q=xyzzy&first=1").text

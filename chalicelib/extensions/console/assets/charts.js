@@ -14,5 +14,4 @@ for (const chart of document.querySelectorAll(".chart")) {
     slider.oninput();
   };
   slider.onpointerup = () => slider.focus();
-  slider.hidden = false;
 }

@@ -1,11 +1,11 @@
-// Shortcuts for conversations.
+// Keyboard shortcuts.
 const find = (selector) => document.querySelector(selector);
 const help = find("#keys"), search = find("[type=search]");
 
 // Begins at the open conversation.
-const move = (step) => {
-  const rows = [...document.querySelectorAll(".inbox a")].filter((row) => row.checkVisibility());
-  const current = find(".inbox a:focus") ?? find(".inbox a[aria-current]");
+const move = (step, list = ".inbox a") => {
+  const rows = [...document.querySelectorAll(list)].filter((row) => row.checkVisibility());
+  const current = rows.find((row) => row.matches(":focus")) ?? find(".inbox a[aria-current]");
   (rows[rows.indexOf(current) + step] ?? current ?? rows[0])?.focus();
 };
 // Leads to the button that ends what is open, chosen or focused.
@@ -27,9 +27,13 @@ const shortcuts = {
   "?": () => help.showModal(),
 };
 document.onkeydown = (event) => {
-  const isField = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
-  if (event.key === "Escape") event.target.blur(); // a field or a notice
-  if (isField || event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(shortcuts, event.key)) return;
+  const { key, target } = event, isCommand = event.ctrlKey || event.metaKey;
+  const isField = target.closest("input:not([type=checkbox]), textarea, select, dialog");
+  const step = target.closest(".finder") && { ArrowDown: 1, ArrowUp: -1 }[key];
+  if (key === "Escape") target.blur(); // a field or a notice
+  if (key === "k" && isCommand) find(".seek").click();
+  else if (step) move(step, ".finder :is(input, a)");
+  else if (help && !isField && !isCommand && !event.altKey && shortcuts[key]) shortcuts[key]();
+  else return;
   event.preventDefault();
-  shortcuts[event.key]();
 };

@@ -1,6 +1,5 @@
 // Reduces a photo to a few kilobytes.
 const photo = document.querySelector(".photo"), [file, data] = photo.querySelectorAll("input");
-photo.hidden = false;
 file.onchange = async () => {
   data.value = file.value; // the server rejects it unless an image follows
   const image = await createImageBitmap(file.files[0], { resizeHeight: 64 });

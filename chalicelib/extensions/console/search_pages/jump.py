@@ -71,18 +71,24 @@ def read_jump(session: Session) -> Response:
 
     The visitors are those who wait, and those of the person's own conversations. The best matches and their kinds come
     first. Links also search the conversations and leads. Without a search, list up to five conversations that wait for
-    a person, the longest wait first, eight agents and organisations, and the pages. An empty search, which the Enter
-    key sends, opens the first of these.
+    a person, the longest wait first, eight agents and organisations, and the pages. An empty search, and the Enter key
+    in the dialog of the other pages, open the first result.
     """
     query = current_request.query_value("q")
     text = (query or "").strip()[:MAX_TEXT]
     waiting = [] if text else _waiting(session)
     places = _best([*_pages(session), *_records(session, text)], text) if text else [*_first_places(session, waiting)]
-    if query is not None and not text:
-        return pages.redirect(f"/{session.workspace_id}{places[0].path}")
+    if query is not None and (not text or current_request.query_value("first")):
+        return pages.redirect(f"/{session.workspace_id}{_first_path(session, places, text)}")
     actions = [] if text else [*_actions(session, waiting)]
-    values: Document = {"text": text, "max_text": MAX_TEXT, "groups": _by_kind(places), "headings": _HEADINGS}
+    values: Document = {"text": text, "groups": _by_kind(places), "headings": _HEADINGS}
     return guard.page(session, "jump.html", "/jump", actions=actions, **values)
+
+
+def _first_path(session: Session, places: list[Place], text: str) -> str:
+    """Return the path of the first result. Without a place, this is the first list that can be searched."""
+    lists = (page for page in ("/convos?tab=all&q=", "/leads?q=") if page.partition("?")[0] in session.pages)
+    return places[0].path if places else next(lists, "/jump?q=") + quote(text, safe="")
 
 
 def _waiting(session: Session) -> list[Document]:

@@ -310,34 +310,3 @@ def test_the_profile_asks_the_browser_for_notifications_once(person: Person) -> 
     )
     person.wait_until(granted.is_displayed)
     assert not button.is_displayed() and not person.find(".browser .denied").is_displayed()
-
-
-def test_ctrl_k_opens_the_search_and_enter_the_first_result(person: Person) -> None:
-    person.find("#text").send_keys(Keys.CONTROL, "k")
-    person.wait_until(lambda: person.driver.current_url.endswith("/jump"))
-    rows = ".places-search section"
-    assert person.find(rows).is_displayed() and person.find(".places-search li kbd").is_displayed()
-    person.find("#place").send_keys("lead")
-    person.wait_until(lambda: not person.find(rows).is_displayed())
-    assert "↵ search" in person.text() and "opens the first result" not in person.text()
-    person.find("#place").send_keys(Keys.ENTER)
-    person.sees("All leads with")
-    assert person.find(".places-search li kbd").is_displayed() and "↵ search" not in person.text()
-    person.driver.switch_to.active_element.send_keys(Keys.ENTER)
-    person.wait_until(lambda: person.driver.current_url.endswith("/leads"))
-
-
-def test_the_search_finds_a_visitor_by_name(person: Person, run: Run) -> None:
-    converse(run, "rosa", {"userName": "Rosa Roos", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
-    person.open("/jump")
-    person.find("#place").send_keys("roos", Keys.ENTER)
-    person.sees("All conversations with")
-    person.driver.switch_to.active_element.send_keys(Keys.ENTER)
-    person.wait_until(lambda: person.driver.current_url.endswith("/convos/support/rosa"))
-    ask(run, "PATCH", "/v3/agents/support/convos/rosa", {"conversation": {"state": "ended_chat"}})
-
-
-def test_the_search_of_any_word_opens_the_conversations(person: Person) -> None:
-    person.open("/jump?q=xyzzy")
-    person.driver.switch_to.active_element.send_keys(Keys.ENTER)
-    person.wait_until(lambda: person.driver.current_url.endswith("/convos?tab=all&q=xyzzy"))
