@@ -13,6 +13,7 @@ from tests.extensions.console.conftest import PASSWORD
 
 PAGE = "/agents/support/site"
 HOST = {"Host": "127.0.0.1:8000"}
+LINE = '<script src="https://chat.example.com/embed.js" async></script>'
 NOT_SEEN, SEEN = "Not seen yet.", "A visitor has written."
 
 
@@ -23,15 +24,18 @@ def test_the_page_has_the_files_and_the_instructions_for_a_developer(operator: B
     page = operator.open(PAGE + query, **HOST)
     downloads = re.findall(r'<a class="button second" href="([^"]*)" download>', html.unescape(page.text))
     assert downloads == [
-        f"/console/site/{one}" for one in ("chat.html?title=Support&people=1", "chat.js", f"{name}?agent=support")
+        f"/console/site/{one}"
+        for one in ("chat.html?title=Support&people=1", "chat.js", "embed.js?title=Support", f"{name}?agent=support")
     ]
     assert all(Api().call("GET", one, None, {}).status == 200 for one in downloads)
     (text,) = re.findall(r'data-copy="Copy the instructions"[^>]*>(.*?)</pre>', page.text, re.DOTALL)
     addresses = re.findall(r'curl -sSO "([^"]*)"', html.unescape(text))
     assert addresses == [f"http://127.0.0.1:8000{one}" for one in downloads]
     command = {"server.py": "python3 server.py", "server.mjs": "node server.mjs"}[name]
-    assert page.text.count(f'export AGENT_KEY="paste the agent key here"\n{command}') == 2
     code = html.unescape(page.text)
+    lines = f'export AGENT_KEY="paste the agent key here"\nexport SITES="https://www.example.com"\n{command}'
+    assert (code.count(lines), code.count(LINE)) == (2, 2)
+    assert f'data-copied="Copied">{html.escape(LINE)}</pre>' in page.text.replace("&#34;", "&quot;")
     assert page.text.count(f"Open {site_files.ADDRESS} and write a message") == 2
     assert f"It listens on {site_files.ADDRESS}, " in code and re.search(rf"PORT.*{site_files.ADDRESS[-4:]}", code)
     assert 'AGENT = "http://127.0.0.1:8000/agents/support"' in code and re.search(r'src="[^"]*/copy\.\w+\.js"', code)
@@ -60,10 +64,11 @@ def test_the_key_appears_on_the_same_page_after_one_click(
     key = workspace_api.get("/v3/agents/support").data["SECRET_API_KEY"]
     page = operator.open(f"{PAGE}?server=server.mjs")
     assert key not in page.text and page.text.count(f'formaction="{operator.home}{PAGE}#key">Show the key') == 1
-    shown = operator.submit(page, PAGE, {})
-    assert re.search(f'<li id="key" class="card">.*<code class="secret" [^>]*>{key}</code>', shown.text, re.DOTALL)
-    assert f'export AGENT_KEY="{key}"' in html.unescape(shown.text) and "paste the agent key" in shown.text
-    assert shown.text.count(key) == 2 and "Show the key" not in shown.text and "node server.mjs" in shown.text
+    with_key = operator.submit(page, PAGE, {})
+    assert re.search(f'<li id="key" class="card">.*<code class="secret" [^>]*>{key}</code>', with_key.text, re.DOTALL)
+    assert f'export AGENT_KEY="{key}"' in html.unescape(with_key.text) and "paste the agent key" in with_key.text
+    assert f'$env:AGENT_KEY = "{key}"' in html.unescape(with_key.text)
+    assert with_key.text.count(key) == 3 and "Show the key" not in with_key.text and "node server.mjs" in with_key.text
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     refused = browser.post(PAGE, csrf_field(browser.open("/agents/support")))
     assert (refused.status, key in refused.text) == (403, False)
@@ -72,7 +77,8 @@ def test_the_key_appears_on_the_same_page_after_one_click(
 def test_the_files_have_the_title_and_the_language_of_the_agent(operator: Browser, workspace_api: Api) -> None:
     workspace_api.patch("/v3/agents/support", {"agent": {"title": "Bikes <&> co", "lang": "nl"}})
     addresses = re.findall(r'href="([^"]*)" download>', operator.open(PAGE, **HOST).text)
-    page, script = (Api().call("GET", html.unescape(one), None, {}).text for one in addresses[:2])
+    page, script, button = (Api().call("GET", html.unescape(one), None, {}).text for one in addresses[:3])
+    assert 'TITLE = "Bikes <&> co", OPEN = "De chat openen", CLOSE = "De chat sluiten"' in button
     assert "<title>Bikes &lt;&amp;&gt; co</title>" in page and "<h1>Bikes &lt;&amp;&gt; co</h1>" in page
     assert 'lang="nl"' in page and "Schrijf een bericht" in page and "De assistent antwoordt." in script
     for path, text in (

@@ -22,6 +22,7 @@ from tests.reliability.runs import free_port, listens
 
 COMMANDS = {site_files.PYTHON: [sys.executable, "-W", "error"], site_files.NODE: ["node"]}
 SAME_SITE = {"Sec-Fetch-Site": "same-origin"}
+SITES = "https://www.acme.test https://acme.test"
 
 
 class Gateway(BaseHTTPRequestHandler):
@@ -51,21 +52,21 @@ def service() -> Iterator[str]:
 
 
 @contextmanager
-def started(name: str, service: str, folder: Path, key: str) -> Iterator["Visitor"]:
-    """Download the files as a developer does, and run a server with the agent key."""
+def started(name: str, service: str, folder: Path, key: str, sites: str = "") -> Iterator["Visitor"]:
+    """Download the files as a developer does, and run a server with the agent key for these sites."""
     host = {"Host": service.removeprefix("http://")}
-    for one in (name, site_files.PAGE, site_files.SCRIPT):
+    for one in (name, *site_files.WIDGET):
         answer = Api().call("GET", f"/console/site/{one}?agent=support", None, host)
         assert answer.headers["content-disposition"] == f'attachment; filename="{one}"'
         (folder / one).write_text(answer.text, encoding="utf-8")
     port = free_port()
-    variables = {"AGENT_KEY": key, "PORT": str(port), "PATH": os.environ["PATH"]}
+    variables = {"AGENT_KEY": key, "PORT": str(port), "PATH": os.environ["PATH"], **({"SITES": sites} if sites else {})}
     log = (folder / "log").open("wb")
     process = subprocess.Popen([*COMMANDS[name], str(folder / name)], env=variables, stdout=log, stderr=log)
     try:
         while not listens(port):
             assert process.poll() is None, (folder / "log").read_text()
-        yield Visitor(port)
+        yield Visitor(port, sites)
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
@@ -75,8 +76,8 @@ def started(name: str, service: str, folder: Path, key: str) -> Iterator["Visito
 class Visitor:
     """A visitor's browser."""
 
-    def __init__(self, port: int) -> None:
-        self.port, self.cookie = port, ""
+    def __init__(self, port: int, sites: str = "") -> None:
+        self.port, self.sites, self.cookie = port, sites, ""
 
     def ask(self, method: str, path: str, headers: dict[str, str] | None = None) -> tuple[Any, str]:
         """Return the response and its body. Keep the cookie."""
@@ -85,35 +86,40 @@ class Visitor:
         response = connection.getresponse()
         text = response.read().decode()
         if cookie := response.headers["Set-Cookie"]:
-            assert {"HttpOnly", "Secure", "SameSite=Strict", "Path=/"} <= {*cookie.split("; ")}
+            sent_to = {"SameSite=None", "Partitioned"} if self.sites else {"SameSite=Strict"}
+            assert {"HttpOnly", "Secure", "Path=/"} | sent_to == {*cookie.split("; ")[1:]} - {"Max-Age=2592000"}
             self.cookie = cookie.partition(";")[0]
         assert response.headers["Cache-Control"] == "no-store"
+        assert response.headers["Content-Security-Policy"] == f"frame-ancestors 'self' {self.sites}".strip()
         return response, text
 
-    def start(self) -> dict[str, str]:
+    def start(self) -> dict[str, Any]:
         """Return the session that the page gets."""
         response, text = self.ask("POST", "/chat-session")
         assert response.status == 200 and response.headers["Content-Type"].startswith("application/json")
-        session: dict[str, str] = json.loads(text)
+        session: dict[str, Any] = json.loads(text)
         return session
 
 
 @pytest.mark.parametrize("name", site_files.SERVERS)
+@pytest.mark.parametrize("sites", ["", SITES])
 def test_each_visitor_gets_a_token_for_an_own_conversation(
-    name: str, service: str, workspace_api: Api, tmp_path: Path
+    name: str, sites: str, service: str, workspace_api: Api, tmp_path: Path
 ) -> None:
     key = workspace_api.get("/v3/agents/support").data["SECRET_API_KEY"]
-    with started(name, service, tmp_path, key) as visitor:
+    with started(name, service, tmp_path, key, sites) as visitor:
         assert 'import {chat} from "/chat.js"' in visitor.ask("GET", "/?from=mail")[1]
         assert "export async function chat" in visitor.ask("GET", "/chat.js")[1]
+        response, text = visitor.ask("GET", "/embed.js", {"Sec-Fetch-Site": "cross-site"})
+        assert (response.headers["Content-Type"], "cams-chat" in text) == ("text/javascript; charset=utf-8", True)
         first, again = visitor.start(), visitor.start()
         assert first["conversation"] == again["conversation"] and first["token"] != again["token"]
         assert first["conversation"].startswith(f"{service}/agents/support/interact/")
-        assert key not in "".join(first.values()) and first["conversation"].rpartition("/")[2] not in visitor.cookie
+        assert key not in json.dumps(first) and first["conversation"].rpartition("/")[2] not in visitor.cookie
         path = f"{first['conversation'].removeprefix(service)}/messages"
         written = {"messages": [{"mid": "m1", "type": "text", "item": {"text": "Hello"}}]}
         assert Api(first["token"]).post(path, written).status == 200
-        other = Visitor(visitor.port)
+        other = Visitor(visitor.port, sites)
         assert other.start()["conversation"] != first["conversation"]
         # A visitor who knows a conversation's id cannot open it with the id as cookie.
         other.cookie = f"chat={first['conversation'].rpartition('/')[2]}"
@@ -134,6 +140,18 @@ def test_a_server_lets_a_visitor_wait_for_a_person(name: str, service: str, work
         assert visitor.ask("POST", "/chat-person", {"Sec-Fetch-Site": "cross-site"})[0].status == 403
     (conversation,) = workspace_api.get("/v3/agents/support/convos").data
     assert (conversation["state"], conversation["interactionsNum"]) == ("requested_chat", 1)
+
+
+@pytest.mark.parametrize("name", site_files.SERVERS)
+def test_a_session_has_the_current_welcome_messages(
+    name: str, service: str, workspace_api: Api, tmp_path: Path
+) -> None:
+    key = workspace_api.get("/v3/agents/support").data["SECRET_API_KEY"]
+    with started(name, service, tmp_path, key) as visitor:
+        assert visitor.start()["welcome"] == []
+        workspace_api.patch("/v3/agents/support", {"agent": {"vg_initMessages": ["Hello ☀", "How can we help?"]}})
+        assert visitor.start()["welcome"] == ["Hello ☀", "How can we help?"]
+    assert workspace_api.get("/v3/agents/support/convos").data == []
 
 
 @pytest.mark.parametrize("name", site_files.SERVERS)
@@ -170,6 +188,7 @@ def test_a_file_has_the_agents_address_and_fits_no_other_id() -> None:
     for name in site_files.SERVERS:
         text = Api().call("GET", f"/console/site/{name}?agent=a@b%7Cc", None, host).text
         assert r'"https://cams.test\"; evil/agents/a%40b%7Cc"' in text and "$AGENT" not in text
+        assert r'"https://cams.test\"; evil/v2/agents/a%40b%7Cc"' in text and "$RECORD" not in text
         for query in ("", "?agent=", "?agent=a%22b", f"?agent={'a' * 129}"):
             assert Api().call("GET", f"/console/site/{name}{query}", None, {}).status == 404
     for name in ("server.py.txt", "console.css"):

@@ -36,7 +36,7 @@ def _page(session: Session, agent: Document, server: str | None, key: str | None
     This costs the requests of `site_visitors.read_newest` and `agent_facts.read`.
     """
     selected = server if server in site_files.SERVERS else site_files.PYTHON
-    facts, names = agent_facts.read(session, [agent["ID"]]), (site_files.PAGE, site_files.SCRIPT, selected)
+    facts, names = agent_facts.read(session, [agent["ID"]]), (*site_files.WIDGET, selected)
     return guard.page(
         session,
         "site.html",
@@ -47,6 +47,7 @@ def _page(session: Session, agent: Document, server: str | None, key: str | None
         servers=site_files.SERVERS,
         server=selected,
         address=site_files.ADDRESS,
+        embed=site_files.EMBED,
         code=site_files.read(selected, agent["ID"]),
         service=pages.service_url(),
         visitor=site_visitors.read_newest(agent["ID"]),

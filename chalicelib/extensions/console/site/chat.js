@@ -35,7 +35,7 @@ export async function chat(root, getSession) {
   }
   function show({data, reset, conversation}, sent) {
     const fromEnd = list.scrollHeight - list.scrollTop, isAtEnd = fromEnd < list.clientHeight + 40;
-    if (reset) bubbles.clear(), list.replaceChildren();
+    if (reset) bubbles.clear(), list.replaceChildren(...list.querySelectorAll(".welcome"));
     for (const message of data) if (unsent.delete(message.mid) || !bubbles.has(message.mid)) append(message);
     for (const {mid} of sent) unsent.delete(mid);
     for (const message of unsent.values()) append(message); // below all others

@@ -1,32 +1,39 @@
 // Serves the chat page, and opens each visitor's conversation with the agent key.
 //
-//     AGENT_KEY=… node server.mjs
+//     AGENT_KEY=… SITES="https://www.example.com" node server.mjs
 //
-// It listens on http://localhost:8080, or on the port in PORT. It needs Node.js 18 or later, no packages, and the files
-// chat.html and chat.js in its folder. To add the chat to a server of your own, copy `answer` and what it calls.
+// It listens on http://localhost:8080, or on the port in PORT. SITES contains the origins of the pages with embed.js,
+// separated by spaces. It needs Node.js 18 or later, no packages, and the files chat.html, chat.js and embed.js in its
+// folder. To add the chat to a server of your own, copy `answer` and what it calls.
 import {createHash, randomBytes} from "node:crypto";
 import {readFile} from "node:fs/promises";
 import {createServer} from "node:http";
 
-const AGENT = "$AGENT"; // the agent's URL
+const AGENT = "$AGENT"; // the agent's URL, with its conversations
+const RECORD = "$RECORD"; // the URL of the agent's settings
 const KEY = process.env.AGENT_KEY; // gives access to all conversations of the agent, so it stays on this server
 const PORT = Number(process.env.PORT ?? 8080);
-const FILES = {"/": ["chat.html", "text/html"], "/chat.js": ["chat.js", "text/javascript"]};
+const SITES = process.env.SITES ?? "";
+const SCRIPTS = ["chat.js", "embed.js"].map((name) => [`/${name}`, [name, "text/javascript"]]);
+const FILES = {"/": ["chat.html", "text/html"], ...Object.fromEntries(SCRIPTS)};
+// Without Partitioned, browsers send no cookie to a frame on another site. Partitioned requires SameSite=None.
+const SAME_SITE = SITES ? "SameSite=None; Partitioned" : "SameSite=Strict";
 const REMEMBERED_SECONDS = 30 * 24 * 60 * 60;
 if (!KEY) {
   console.error("Set AGENT_KEY to the agent key from the console.");
   process.exit(1);
 }
 
-// Return the URL of a visitor's conversation, and a token with which the page can use only this conversation.
+// Return a visitor's conversation, a token with which the page can use only this one, and the welcome messages.
 async function startSession(visitor) {
-  const {data} = await send(visitor, "visitor-tokens", {token: {expiresInSeconds: 3600}});
-  return {conversation: conversationOf(visitor), token: data.token};
+  const url = conversationOf(visitor);
+  const {data} = await send(`${url}/visitor-tokens`, {token: {expiresInSeconds: 3600}});
+  return {conversation: url, token: data.token, welcome: (await send(RECORD)).vg_initMessages ?? []};
 }
 
 // Let a visitor's conversation wait for a person. A visitor's own token may not do this.
 async function askForPerson(visitor) {
-  await send(visitor, "state", {metadata: {state: "requested_chat"}});
+  await send(`${conversationOf(visitor)}/state`, {metadata: {state: "requested_chat"}});
   return {};
 }
 
@@ -35,10 +42,10 @@ function conversationOf(visitor) {
   return `${AGENT}/interact/${createHash("sha256").update(visitor).digest("hex").slice(0, 32)}`;
 }
 
-// Send a request about a visitor's conversation with the agent key, and return the response.
-async function send(visitor, path, body) {
-  const response = await fetch(`${conversationOf(visitor)}/${path}`, {
-    method: "POST",
+// Send a request with the agent key, and return the response. It is a GET request without a body.
+async function send(url, body) {
+  const response = await fetch(url, {
+    method: body ? "POST" : "GET",
     headers: {"Authorization": `Bearer ${KEY}`, "Content-Type": "application/json"},
     body: JSON.stringify(body),
     signal: AbortSignal.timeout(20000),
@@ -71,10 +78,11 @@ function fail(problem) {
 // Send responses that no cache keeps. Browsers send the cookie over HTTPS, and on localhost.
 createServer(async (request, response) => {
   const [status, text, media = "text/plain", visitor = ""] = await answer(request).catch(fail);
-  const rules = `Path=/; Max-Age=${REMEMBERED_SECONDS}; HttpOnly; Secure; SameSite=Strict`;
+  const rules = `Path=/; Max-Age=${REMEMBERED_SECONDS}; HttpOnly; Secure; ${SAME_SITE}`;
   response.writeHead(status, {
     "Content-Type": `${media}; charset=utf-8`,
     "Cache-Control": "no-store",
+    "Content-Security-Policy": `frame-ancestors 'self' ${SITES}`.trim(),
     ...(visitor && {"Set-Cookie": `chat=${visitor}; ${rules}`}),
   });
   response.end(text);
