@@ -41,7 +41,7 @@ def test_a_search_finds_names_ids_and_messages_of_all_agents(
     monkeypatch.setattr(conversation_list, "MAX_STEPS", 1)
     monkeypatch.setattr(search, "MAX_EXAMINED", 1)  # the search of the agent with two conversations ends early
     assert pages(signed_in, "/convos?q=hello from") == [["Dov"], ["Cor", "Bea", "Ann"]]
-    assert "found since <time" in signed_in.open("/convos?q=hello from").text
+    assert "found so far. Searched back to <time" in signed_in.open("/convos?q=hello from").text
     monkeypatch.setattr(all_conversations, "MAX_SEARCHED", 3)
     assert names_on_all(signed_in, "/convos?q=hello from") == ["Dov", "Cor", "Bea", "Ann"]
 

@@ -67,8 +67,10 @@ def test_the_tabs_list_and_count_the_conversations_of_all_agents(
     assert names_in(signed_in.open("/convos?q=hello from c")) == ["Cor"]
     filtered = signed_in.open("/convos?tab=waiting&agent=support&q=HELLO&tag=")
     assert (names_in(filtered), tab_counts(filtered)) == (["Ann"], ["2", "2"])
-    assert '?tab=all&amp;q=HELLO">Search all conversations<' in filtered.text
+    assert '?tab=all&amp;q=HELLO">Search all messages for “HELLO”<' in filtered.text
     assert "No conversations match" in signed_in.open("/convos?tab=mine&tag=refund").text
+    nothing = signed_in.open("/convos?tab=mine&q=refund").text
+    assert nothing.count('class="button" href="' + signed_in.home + '/convos?tab=all&amp;q=refund">') == 1
     assert signed_in.open(f"/convos?tab=mine&q={'x' * 201}").status == 400
     operator = Browser(workspace.workspace_id)
     operator.start_session(key=workspace.workspace_key)

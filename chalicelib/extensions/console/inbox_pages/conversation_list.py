@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from chalice.app import Response
 
-from chalicelib import ids
 from chalicelib.conversations.filters import Filters
 from chalicelib.extensions.console.access import guard, organisation_list, visible_agents
 from chalicelib.extensions.console.access.calls import query_string
@@ -16,7 +15,13 @@ from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
 from chalicelib.extensions.console.access.visible_agents import VisibleAgents
 from chalicelib.extensions.console.conversation_pages.conversation_actions import BULK_ACTIONS
-from chalicelib.extensions.console.inbox_pages import all_conversations, conversation_filters, inbox, previews
+from chalicelib.extensions.console.inbox_pages import (
+    all_conversations,
+    conversation_filters,
+    inbox,
+    list_pages,
+    previews,
+)
 from chalicelib.extensions.console.inbox_pages.all_conversations import ConversationPage
 from chalicelib.extensions.console.presentation import pages
 from chalicelib.http import current_request
@@ -28,12 +33,8 @@ _NO_RESULT: dict[str, Any] = {"done": None, "changed": 0, "ended": [], "problem"
 _MAX_TAGS = 50  # the maximum number of tags that the filter suggests
 MAX_STEPS = 5  # the maximum number of reads for a page of a search
 MAX_PAGES = 10  # the maximum number of pages in a file
-_MAX_NEWER = 20  # the maximum number of earlier pages to which a page can lead back
 _MISSING = "missing"  # the query parameter that contains a requested tab that the person does not have
 _NEWEST_FIRST = "newest"  # the value of `sort` that lists the newest waiting conversation first
-
-
-_FIRST_PAGE = {"cursor": None, "newer": None}
 
 
 class ConversationList(NamedTuple):
@@ -63,7 +64,7 @@ class ConversationList(NamedTuple):
     def without(self) -> dict[str, str]:
         """The query string of the same list without each filter, by the filter's name."""
         names = [name for name in conversation_filters.NAMES if self.query[name]]
-        return {name: address_of({**self.query, **_FIRST_PAGE, name: None}) for name in names}
+        return {name: address_of({**self.query, **list_pages.FIRST, name: None}) for name in names}
 
     @property
     def other_order(self) -> str:
@@ -75,14 +76,12 @@ class ConversationList(NamedTuple):
         """The next page's query string, or None at the end of the list."""
         if not self.page.following:
             return None
-        newer = [*_newer_pages(self.query), *([self.query["cursor"]] if self.query["cursor"] else [])]
-        return query_string({**self.query, "cursor": self.page.following, "newer": ".".join(newer[-_MAX_NEWER:])})
+        return query_string({**self.query, **list_pages.next_page(self.query, self.page)})
 
     @property
     def newer(self) -> str:
         """The query string of the page before this one, which may be the first page."""
-        *before, cursor = ["", *_newer_pages(self.query)]
-        return address_of({**self.query, "cursor": cursor, "newer": ".".join(before[1:])})
+        return address_of({**self.query, **list_pages.newer_page(self.query)})
 
     @property
     def long_waits(self) -> dict[tuple[str, str], int]:
@@ -127,8 +126,8 @@ def show(session: Session, status: int = 200, **result: Any) -> Response:
         "/convos",
         status,
         searched_until=listed.page.searched_until,
-        searched_since=all_conversations.time_of(listed.query["cursor"]),
-        newest=address_of({**listed.query, **_FIRST_PAGE}),
+        found_before=list_pages.found_before(listed.query),
+        newest=address_of({**listed.query, **list_pages.FIRST}),
         newer=listed.newer,
         titles=agents.titles,
         has_more_agents=agents.has_more,
@@ -149,16 +148,11 @@ def read_query(session: Session) -> dict[str, Any]:
     """Return the values in the request's query by name. The value of a missing name is None."""
     query = {
         name: current_request.query_value(name)
-        for name in ("tab", "inbox", "cursor", "newer", "sort", *conversation_filters.NAMES)
+        for name in ("tab", "inbox", "sort", *list_pages.NAMES, *conversation_filters.NAMES)
     }
     if session.agent_ids is not None and query["agent"] not in session.agent_ids:
         query["agent"] = None
     return {**query, "tab": _tab(session, query)}
-
-
-def _newer_pages(query: Document) -> list[str]:
-    """Return the cursors of the pages between the first page and the one in the query, in the query's `newer`."""
-    return [one for one in (query["newer"] or "").split(".") if ids.ULID.fullmatch(one)]
 
 
 def address_of(query: dict[str, Any], **others: Any) -> str:
