@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import clock, errors
+from chalicelib import clock, errors, extensions
 from chalicelib.http import auth, bodies, etag, parameters, responses
 from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
@@ -44,6 +44,8 @@ def create_erasure() -> Response:
     if reference and any(value.casefold() in reference.casefold() for value in person.values()):
         raise errors.Invalid.member("erasure.reference", "must not contain the userID, email or phone")
     row = store.new(auth.caller().workspace_id, person, reference)
+    if stage_act := extensions.service("stage_act"):
+        stage_act(row.workspace, "erasures", row.erasure_id)
     queue.Erase(row.workspace, row.erasure_id).send(_START_SECONDS)
     return etag.tagged(responses.success("Erasure created successfully", _render(row)), row)
 

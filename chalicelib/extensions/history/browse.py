@@ -8,10 +8,10 @@ from chalice.app import Response
 
 from chalicelib import clock, errors, ids, storage
 from chalicelib.extensions.history import changes, store
-from chalicelib.extensions.history.rows import DELETE, HistoryRow
+from chalicelib.extensions.history.rows import ACTS, DELETE, HistoryRow
 from chalicelib.http import auth, current_request, pages, parameters
 
-RESOURCES = ("agents", "tools", "clients", "orgs", "webhooks", "tokens", "keys")
+RESOURCES = ("agents", "tools", "clients", "orgs", "webhooks", "tokens", "keys", *ACTS)
 _MAX_MILLISECONDS = (1 << 48) - 1
 _MESSAGE = "History retrieved successfully"
 

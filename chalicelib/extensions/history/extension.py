@@ -19,6 +19,7 @@ EXTENSION = Extension(
     services={
         "members_that_differ": "versions:members_that_differ",
         "restored_members": "versions:restored_members",
+        "stage_act": "rows:stage_act",
         "versions": "versions:read_newest",
     },
     workspace_key_prefixes=("/v3/history",),

@@ -27,9 +27,10 @@ class Author(WireModel):
 class Change(WireModel):
     """A change to a record. `resource` identifies the record, such as `agents/support`. `at` is in ISO 8601.
 
-    `by` is null if the author is unknown. `changed` contains the paths of the changed members, never their values.
-    `number` is the version that a change to an agent or tool created. If the change restored a version, `restoredFrom`
-    is that version's number.
+    An act has the operation `create`: an erasure (`erasures/{id}`), or that an operator viewed the console as a client
+    (`views/{client id}`) or an agent's key (`keyviews/{agent id}`). `by` is null if the author is unknown. `changed`
+    contains the paths of the changed members, never their values. `number` is the version that a change to an agent or
+    tool created. If the change restored a version, `restoredFrom` is that version's number.
     """
 
     id: str

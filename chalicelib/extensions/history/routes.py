@@ -35,6 +35,7 @@ _PAGE = ("limit", "cursor")
 def list_changes() -> Response:
     """List the changes to agents, tools, clients, organisations, webhooks, tokens and keys, newest first.
 
+    The list also contains erasures, and which people and agent keys an operator viewed in the console.
     With `resource`, the list contains only the changes to that record. A change contains its author and the paths of
     the changed members, never their values. A change appears within a few seconds and is kept for 400 days. A request
     examines at most 500 changes, so a page may be short or even empty. While `hasMore` is true, pass `nextCursor` as

@@ -1,7 +1,7 @@
 """The history's rows: one for each change to a record, and one for each version of an agent or tool.
 
-The stream follower writes all rows except those for deletions. A deleted item's image does not contain who deleted it,
-so the history row is committed together with the deletion.
+The stream follower writes all rows except those for deletions and acts. A deleted item's image does not contain who
+deleted it, and an act changes no record. Therefore, these rows are committed together with the request's writes.
 """
 
 import hashlib
@@ -19,6 +19,8 @@ from chalicelib.storage.rows import Lifecycle, Row, join_key, split_key, table
 
 KEPT_SECONDS = 400 * 24 * 60 * 60
 CREATE, UPDATE, DELETE = "create", "update", "delete"
+ACTS = ("erasures", "views", "keyviews")
+"""The resources of acts: an erasure, and what an operator viewed: the console as a client, or an agent's key."""
 
 
 class ByTime(GlobalSecondaryIndex["HistoryRow"]):  # type: ignore[no-untyped-call]
@@ -117,7 +119,15 @@ def change_at(milliseconds: int, *parts: str) -> str:
 
 def stage_deletion(workspace_id: str, resource: str, record_id: str) -> None:
     """Stage the row for a deletion by the current author (`storage.deletion_hooks`)."""
-    unit.put(_deletion(workspace_id, resource, record_id, ids.new_id(), current_author()))
+    unit.put(_entry(DELETE, workspace_id, resource, record_id, ids.new_id(), current_author()))
+
+
+def stage_act(workspace_id: str, resource: str, record_id: str) -> None:
+    """Stage the row for an act of the current author that changes no record, such as an erasure.
+
+    This is the service `stage_act`. `resource` names the kind of act, and is in `ACTS`.
+    """
+    unit.put(_entry(CREATE, workspace_id, resource, record_id, ids.new_id(), current_author()))
 
 
 def cascade_deletions(
@@ -125,9 +135,11 @@ def cascade_deletions(
 ) -> list[HistoryRow]:
     """Return the rows for records that were deleted with another record at this time (`storage.deletion_hooks`)."""
     changes = {record_id: change_at(milliseconds, resource, record_id) for record_id in record_ids}
-    return [_deletion(workspace_id, resource, record_id, change, author) for record_id, change in changes.items()]
+    return [_entry(DELETE, workspace_id, resource, one, change, author) for one, change in changes.items()]
 
 
-def _deletion(workspace_id: str, resource: str, record_id: str, change: str, author: str | None) -> HistoryRow:
+def _entry(
+    operation: str, workspace_id: str, resource: str, record_id: str, change: str, author: str | None
+) -> HistoryRow:
     by: dict[str, Any] = {} if author is None else {"by": author}
-    return new(workspace_id, resource, record_id, change, {"operation": DELETE, **by, "changed": []})
+    return new(workspace_id, resource, record_id, change, {"operation": operation, **by, "changed": []})

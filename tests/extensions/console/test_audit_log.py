@@ -177,6 +177,24 @@ def test_the_audit_log_names_tokens_and_keys(
     assert "/settings#tokens" in page.text and "/agents/keyed/site" in page.text
 
 
+def test_the_audit_log_lists_erasures_and_what_operators_viewed(operator: Browser, workspace_api: Api) -> None:
+    erasure = workspace_api.post("/v3/erasures", {"erasure": {"userID": "ann", "reference": "TICKET-42"}}).data["id"]
+    operator.submit(operator.open("/agents/support/site"), "/agents/support/site", {})
+    operator.submit(operator.open("/settings/orgs/acme/clients/bo"), "/clients/bo", {"action": "view"})
+    operator.submit(operator.open("/settings/audit"), "/end-view", {})
+    page = operator.open("/settings/audit").text
+    view, key, erased = rows(page)[:3]
+    assert view[:3] == ["Bo de Vries View as a person bo", "Viewed", "Acme Travel"]
+    assert key[:3] == ["Support Agent key shown support", "Shown", "Acme Travel"]
+    assert erased[0].startswith("TICKET-42 Erasure of a person ") and erased[1] == "Started"
+    assert [one[3] for one in (view, key, erased)] == ["first key in the console"] * 2 + ["first key workspace key"]
+    assert f"/settings/erasures/{erasure}" in page
+    (only,) = rows(operator.open("/settings/audit?kind=views").text)
+    assert only == view
+    lines = operator.open("/settings/audit.csv").text.splitlines()
+    assert ",views/bo,create,," in lines[1] and f",erasures/{erasure},create,," in lines[3]
+
+
 def change(at: str, operation: str = "create", resource: str = "clients/bo", by: str = "key") -> Document:
     return {"at": f"2026-11-{at}:00Z", "operation": operation, "resource": resource, "by": {"name": by}}
 

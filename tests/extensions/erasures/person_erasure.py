@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from chalicelib import extensions
 from chalicelib.extensions.erasures import functions, kinds
 from tests import decrypted_items
 from tests.api import Api
@@ -38,6 +39,14 @@ def erase(api: Api, pass_time: PassTime, **person: str) -> dict[str, Any]:
     found = read(api, erasure_id)
     assert found["status"] == "complete"
     return found
+
+
+def delete_entries_of_erasures(workspace_id: str) -> None:
+    """Delete what the history keeps after erasures, and check that it is only that they were requested."""
+    for history in extensions.hooks("erasable"):
+        keys = [one.key for one in history.list_page(workspace_id, None, 100)]
+        assert all(record.startswith(f"{workspace_id}#erasures#") for record, _ in keys)
+        history.delete(keys)
 
 
 COUNTS = {

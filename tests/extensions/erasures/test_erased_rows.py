@@ -5,7 +5,7 @@ from tests.api import Api
 from tests.builders import message
 from tests.conftest import PassTime
 from tests.engine_requests import refuse_operation
-from tests.extensions.erasures.person_erasure import erase
+from tests.extensions.erasures.person_erasure import delete_entries_of_erasures, erase
 from tests.operation_cases import large
 from tests.person_records import ZARA, fill
 from tests.storage.row_classes import row_classes
@@ -32,4 +32,5 @@ def test_the_rows_of_every_class_of_a_kind_are_erased(api: Api, workspace: NewWo
     store_person(api, workspace.workspace_id)
     assert of_kinds - stored_classes(workspace.workspace_id) == set()
     erase(api, pass_time, **ZARA)
+    delete_entries_of_erasures(workspace.workspace_id)
     assert of_kinds & stored_classes(workspace.workspace_id) == set()

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 from chalice.app import Response
 
-from chalicelib.extensions.console.access import operator_selection, rights, session_store, sessions
+from chalicelib.extensions.console.access import acts, operator_selection, rights, session_store, sessions
 from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
 from chalicelib.extensions.console.presentation import pages
@@ -14,6 +14,7 @@ from chalicelib.storage import Document
 def begin(session: Session, client: Document, _: str) -> Response:
     """Set the cookie for a client, and open the first page that the client sees. Raise Forbidden for other people."""
     rights.require_operator(session)
+    acts.stage(session, acts.VIEW, client["ID"])
     selected = session_store.selection_token(session.token, operator_selection.CLIENT, client["ID"])
     return _redirect(session, "", selected, session_store.LIFETIME)
 

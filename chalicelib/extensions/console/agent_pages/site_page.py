@@ -2,7 +2,7 @@
 
 from chalice.app import Response
 
-from chalicelib.extensions.console.access import calls, guard, rights
+from chalicelib.extensions.console.access import acts, calls, guard, rights
 from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
 from chalicelib.extensions.console.agent_pages import agent_facts, site_files, site_visitors
@@ -27,6 +27,7 @@ def show_key(session: Session, agent_id: str) -> Response:
     """Show the steps with the agent key. Only a form opens this page, so it is not in the browser's history."""
     rights.require_operator(session)
     agent = rights.with_secrets(session, lambda: calls.get(_AGENT, agent_id=agent_id)["data"])
+    acts.stage(session, acts.KEY_VIEW, agent_id)
     return _page(session, agent, guard.form().get("server"), agent.get(AGENT_KEY) or "")
 
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from chalice.app import Response
 
 from chalicelib import ids
-from chalicelib.extensions.console.access import calls, guard, organisation_list, rights, session_store
+from chalicelib.extensions.console.access import acts, calls, guard, organisation_list, rights, session_store
 from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
 from chalicelib.extensions.console.agent_pages import version_excerpts
@@ -27,7 +27,7 @@ from chalicelib.http import current_request, files
 from chalicelib.storage import Document
 
 _FIELDS = ("q", "org", "kind", "id", "by", "from", "to")
-_KINDS = ("agents", "tools", "clients", "orgs", "webhooks", "tokens", "keys")
+_KINDS = ("agents", "tools", "clients", "orgs", "webhooks", "tokens", "keys", *acts.KINDS)
 _PAGE_SIZE = 50
 # A file, a search or the filter for an organisation examines up to 10 pages of 100 changes.
 _LARGE_PAGE_SIZE, _MAX_PAGES = 100, 10
@@ -108,7 +108,12 @@ def _pages(session: Session, query: dict[str, str], cursor: str | None, limit: i
         names |= record_names.read_deleted(page["data"], names)
         named = change_authors.with_names(session, page["data"])
         changes = [
-            {**one, "record": names.get(one["resource"]), "author": _author(one["by"], by["by"])}
+            {
+                **one,
+                "act": acts.operation(one),
+                "record": names.get(one["resource"]),
+                "author": _author(one["by"], by["by"]),
+            }
             for one, by in zip(page["data"], named, strict=True)
         ]
         yield {

@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from chalicelib.extensions.console.access import acts
 from chalicelib.extensions.console.presentation.rendering import Texts
 from chalicelib.extensions.console.presentation.template_filters import local_time, seconds_of
 from chalicelib.storage import Document
 
-_UPDATE = "update"
+_GROUPED = ("create", "delete")
 # A run of fewer changes is listed one by one.
 _FEWEST = 3
 _NAMES = 3  # the maximum number of records whose names a group shows
@@ -59,7 +60,7 @@ def _day(changes: list[Document]) -> Day:
 def _groups(changes: list[Document]) -> Iterator[ChangeGroup]:
     for (operation, *_), run in groupby(changes, _operation_author_and_minute):
         similar = [*run]
-        if operation != _UPDATE and len(similar) >= _FEWEST:  # updates differ in their values
+        if operation in _GROUPED and len(similar) >= _FEWEST:  # updates differ in their values
             yield ChangeGroup(sorted(similar, key=lambda change: not _is_agent(change)))
         else:
             yield from (ChangeGroup([change]) for change in similar)
@@ -70,4 +71,4 @@ def _is_agent(change: Document) -> bool:
 
 
 def _operation_author_and_minute(change: Document) -> tuple[str, str, str]:
-    return change["operation"], str(change["by"]), change["at"][:_MINUTE]
+    return acts.operation(change), str(change["by"]), change["at"][:_MINUTE]

@@ -11,7 +11,7 @@ from chalicelib.clients import store as clients
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.credentials.store import CredentialRow
-from chalicelib.extensions.console.access import calls
+from chalicelib.extensions.console.access import acts, calls
 from chalicelib.extensions.console.presentation.template_filters import agent_title, display_name
 from chalicelib.extensions.console.settings_pages import changed_rights
 from chalicelib.organisations import store as organisations
@@ -19,7 +19,9 @@ from chalicelib.storage import Document, parent_scoped_ids
 from chalicelib.tools.store import ToolRow
 
 _VERSIONS: Any = extensions.service("versions")
-_WEBHOOKS = "webhooks"
+_WEBHOOKS, _ERASURES = "webhooks", "erasures"
+# The kinds of acts that have the name of a record, with the record's kind.
+_NAMED_AS = {acts.VIEW: "clients", acts.KEY_VIEW: "agents"}
 _CREDENTIALS = {"tokens": (tokens.ACCESS,), "keys": (tokens.WORKSPACE, tokens.AGENT)}
 _MAX_CREDENTIALS = 100  # the newest of each kind
 _MAX_DELETED = 20  # each costs a request
@@ -43,15 +45,25 @@ def read(workspace_id: str, resources: Iterable[str]) -> dict[str, RecordName]:
 
     This costs one request for agents, tools, people and organisations, and one if there are webhooks. Access tokens
     cost two requests and keys four, because their ids are not their keys in the database. Only the newest 100 active
-    tokens and keys of each kind have names. An agent's key has the agent's name.
+    tokens and keys of each kind have names. An agent's key has the agent's name. Erasures cost one request, and the
+    newest 100 have names. Other acts have the name of their person or agent.
     """
     named = {*resources}
+    acted_on = {one: _record_of_act(one) for one in named if one.partition("/")[0] in _NAMED_AS}
     kinds = {one.partition("/")[0] for one in named}
     listed = {one: row for one, row in _credentials(workspace_id, kinds) if one in named}
     agents_of_keys = {f"agents/{row.agent_id}" for row in listed.values() if row.agent_id}
-    names = _stored(workspace_id, sorted(named | agents_of_keys))
+    names = _stored(workspace_id, sorted({*named, *agents_of_keys, *acted_on.values()}))
     names |= {one: _credential(row, names) for one, row in listed.items()}
-    return {**names, **(_webhooks() if _WEBHOOKS in kinds else {})}
+    names |= {
+        one: names[record]._replace(versions="", version=None) for one, record in acted_on.items() if record in names
+    }
+    return {**names, **(_webhooks() if _WEBHOOKS in kinds else {}), **(_erasures() if _ERASURES in kinds else {})}
+
+
+def _record_of_act(resource: str) -> str:
+    kind, record_id = resource.split("/", 1)
+    return f"{_NAMED_AS[kind]}/{record_id}"
 
 
 def read_deleted(changes: Sequence[Document], names: dict[str, RecordName]) -> dict[str, RecordName]:
@@ -146,6 +158,19 @@ def _webhooks() -> dict[str, RecordName]:
     return {
         f"{_WEBHOOKS}/{one['id']}": RecordName(
             display_name(one, "description", "url", "id"), f"/settings/webhooks/{quote(one['id'])}"
+        )
+        for one in listed
+    }
+
+
+def _erasures() -> dict[str, RecordName]:
+    """Return the references, or the ids, of the newest erasures, or nothing without the extension `erasures`."""
+    if not extensions.has(_ERASURES):
+        return {}
+    listed = calls.get("/v3/erasures", {"limit": _MAX_CREDENTIALS})["data"]
+    return {
+        f"{_ERASURES}/{one['id']}": RecordName(
+            display_name(one, "reference", "id"), f"/settings/erasures/{quote(one['id'])}"
         )
         for one in listed
     }
