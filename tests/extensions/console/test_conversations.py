@@ -98,7 +98,7 @@ def test_waiting_lists_only_what_waits_and_the_overview_the_longest_waits(
 ) -> None:
     for number in range(12):
         pass_time(60)
-        state = ("requested_chat", "human-chatting")[number % 2]
+        state = ("requested_chat", "ai-chatting")[number % 2]
         body = state_body("Hello?") | {"metadata": {"userName": f"Visitor {number}.", "state": state}}
         assert workspace_api.post(f"/agents/support/interact/{number}/state", body).status == 200
     for path in ("/convos", "/convos?inbox=true", "/convos?tab=waiting", "/convos?tab=unknown"):

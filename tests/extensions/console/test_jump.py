@@ -118,6 +118,9 @@ def test_a_search_finds_visitors_who_wait_and_those_of_the_own_conversations(
         workspace_api.post(f"/agents/support/interact/{name[:2]}/state", body)
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     assert places(browser, "?q=bos")[:3] == ["/convos/support/An", "/convos/support/Be", "/convos?tab=all&amp;q=bos"]
+    reply = {"messages": [{"from": "bot", "item": {"text": "Hello", "sender": "Bo de Vries"}}]}
+    workspace_api.post("/v3/agents/support/convos/Be/messages", reply)
+    assert places(browser, "?q=bos")[:3] == ["/convos/support/An", "/convos/support/Be", "/convos?tab=all&amp;q=bos"]
     assert re.findall("<h2[^>]*>([^<]*)", browser.open("/jump?q=bos").text) == ["Waiting for a person", "Mine"]
     workspace_api.post("/v2/clients/bo", {"canAccess": ["/leads"]})
     browser.start_session(email="bo@acme.test", password=PASSWORD)

@@ -48,7 +48,8 @@ class Inbox(NamedTuple):
 def read(session: Session, conditions: Filters = ANY, agent_id: str | None = None) -> Inbox:
     """Return the visible agents' inbox. The conditions and the agent limit the lists, but not the counts.
 
-    Among the person's own conversations, those that wait come first, then those that are unanswered.
+    A conversation with a person waits, too, if the visitor has written again, and if it is the person's own or
+    unassigned. Among the person's own conversations, those that wait come first, then those that are unanswered.
 
     This costs one request per 100 inbox entries, up to 1,000 entries.
     """
@@ -63,10 +64,17 @@ def read(session: Session, conditions: Filters = ANY, agent_id: str | None = Non
                 counts[tab] += 1
                 if agent_id in (None, record["agentId"]) and conditions.match(row, record):
                     conversations[tab].append(record)
-    conversations["mine"].sort(key=lambda record: (record.get("state") != WAITING, not previews.needs_answer(record)))
+    conversations["mine"] = _unanswered_first(conversations["mine"])
     texts = {tab: count_text(count, has_more) for tab, count in counts.items()}
     waiting_count.keep(session, texts["waiting"])
     return Inbox(conversations, texts, has_more, all_waiting)
+
+
+def _unanswered_first(conversations: list[Document]) -> list[Document]:
+    """Return the conversations that wait, then those that are unanswered, then the others with the newest first."""
+    others = [record for record in conversations if not previews.needs_answer(record)]
+    unanswered = filter(previews.needs_answer, conversations)
+    return [*sorted(unanswered, key=lambda record: record.get("state") != WAITING), *reversed(others)]
 
 
 def next_waiting(session: Session, waiting: list[Document], here: tuple[str, str] | None = None) -> Document | None:
@@ -110,7 +118,7 @@ def hours_of_long_wait(record: Document) -> int:
     From 24 hours, the result is a multiple of 24.
     """
     since = unix_seconds(record.get("waitingSince") or record.get("lastModified"))
-    seconds = clock.seconds() - since if record.get("state") == WAITING and since is not None else 0
+    seconds = clock.seconds() - since if previews.needs_answer(record) and since is not None else 0
     hours = seconds // _LONG_WAIT if seconds > _LONG_WAIT else 0
     return hours if hours < _DAY else hours - hours % _DAY
 
@@ -142,9 +150,11 @@ def _tabs(session: Session, record: Document) -> list[str]:
     """Return the tabs that list a conversation of the inbox."""
     if store.has_expired(record):
         return []
-    is_mine = session.client_id is not None and record.get("chatAssignedTo") == session.client_id
-    waits = record.get("state") == WAITING and not is_trial(record["ID"], record)
-    return [*(["waiting"] if waits else []), *(["mine"] if is_mine else [])]
+    assignee = record.get("chatAssignedTo")
+    is_mine = session.client_id is not None and assignee == session.client_id
+    # A visitor who writes to a colleague is in that person's list.
+    waits = record.get("state") == WAITING or (previews.is_unanswered(record) and (is_mine or not assignee))
+    return [*(["waiting"] if waits and not is_trial(record["ID"], record) else []), *(["mine"] if is_mine else [])]
 
 
 def count_text(count: int, has_more: bool) -> str:

@@ -188,7 +188,7 @@ def _of_agents(session: Session, text: str) -> Iterator[Place]:
     agents = visible_agents.read(session._replace(selected=None))
     if "/convos" in session.pages:
         tabs = inbox.read(session).conversations
-        others = [record for record in tabs["mine"] if record.get("state") != inbox.WAITING]
+        others = [record for record in tabs["mine"] if record not in tabs["waiting"]]
         for kind, records in (("waiting", tabs["waiting"]), ("mine", others)):
             yield from _first(text, (_conversation(record, agents.titles, kind) for record in records))
     if "/agents" in session.pages:

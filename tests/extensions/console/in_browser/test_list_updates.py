@@ -233,7 +233,7 @@ def test_the_next_conversation_is_offered_as_long_as_it_waits(person: Person, ru
     person.open(LIVE)
     name = person.find(".next").text
     following = person.find(".next").get_attribute("href").partition("/support/")[2].partition("?")[0]
-    ask(run, "PATCH", f"/v3/agents/support/convos/{following}", {"conversation": {"state": "human-chatting"}})
+    ask(run, "PATCH", f"/v3/agents/support/convos/{following}", {"conversation": {"state": "ended_chat"}})
     person.wait_until(lambda: person.read(".next") != name, name)
 
 
