@@ -373,3 +373,14 @@ def test_a_count_ends_at_99(signed_in: Browser, workspace_api: Api, number: int,
     assert (tab_counts(page), len(names_in(page))) == ([text, "0", text], 50)
     assert f"The first 50 of {text} are shown." in page.text
     assert "Only the first 50 are shown." in signed_in.open("/convos?tab=waiting&q=visitor").text
+
+
+def test_a_long_id_of_an_unnamed_visitor_is_shortened(signed_in: Browser, workspace_api: Api) -> None:
+    for convo_id in ("f2e7cea0c58356d13fab1caddd4ad2a9", "order-48213"):
+        body = state_body("Hello") | {"metadata": {"state": "requested_chat"}}
+        assert workspace_api.post(f"/agents/support/interact/{convo_id}/state", body).status == 200
+    for path in ("/convos", "/overview"):
+        assert names_in(signed_in.open(path))[:2] == ["Visitor f2e7ce", "order-48213"], path
+    page = signed_in.open("/convos/support/f2e7cea0c58356d13fab1caddd4ad2a9").text
+    assert "<h1>Visitor f2e7ce</h1>" in page and 'placeholder="Reply to Visitor f2e7ce"' in page
+    assert "Visitor f2e7ce" in page.partition("</title>")[0] and "<dd>f2e7cea0c58356d13fab1caddd4ad2a9</dd>" in page

@@ -18,6 +18,7 @@ from chalicelib.extensions.console.presentation import (
     member_names,
     template_filters,
     time_zones,
+    visitor_names,
 )
 from chalicelib.extensions.console.search_pages import search_matches
 
@@ -138,7 +139,7 @@ def environment() -> "Environment":
         auto_reload=False,
     )
     templates.filters.update(template_filters.FILTERS)
-    templates.filters.update(nearest_zones=time_zones.nearest)
+    templates.filters.update(nearest_zones=time_zones.nearest, visitor_name=visitor_names.visitor_name)
     templates.filters.update(snippet=search_matches.snippet, marked=search_matches.marked)
     templates.filters.update({**member_names.FILTERS, **marked_lines.FILTERS, **json_parts.FILTERS})
     templates.globals["has"] = extensions.has
