@@ -53,6 +53,7 @@ def test_a_person_sees_the_leads_of_their_agents(bo: Browser) -> None:
     for path in ("?q=no-match", "?to=2026-01-01"):
         assert "No leads match" in bo.open(f"/leads{path}").text
     assert bo.open("/leads?from=2026-02-02&to=2026-02-01").status == 400
+    assert ">From: 2 Feb 2026</span>" in bo.open("/leads?from=2026-02-02").text
 
 
 def test_the_leads_of_several_agents_are_listed_by_time(
@@ -81,7 +82,7 @@ def test_the_leads_of_several_agents_are_listed_by_time(
     # One request for each agent, and one more for each of the two agents with the most leads on the page.
     # The first page also counts each agent's leads.
     assert requests == [4 + 6, 6, 4]
-    assert ">Newest 50 of 120 leads" in browser.open("/leads").text
+    assert ">The newest 50 of 120 leads" in browser.open("/leads").text
 
 
 def test_leads_are_listed_from_the_oldest(browser: Browser, workspace_api: Api, pass_time: PassTime) -> None:
@@ -97,7 +98,7 @@ def test_leads_are_listed_from_the_oldest(browser: Browser, workspace_api: Api, 
         cursor = re.search(r"&amp;cursor=(\w+)|\?cursor=(\w+)", page)
         rest = browser.open(f"/leads?{agent}order=oldest&cursor={cursor[1]}").text if cursor else ""
         assert re.findall(r">(Lead \d+\.)<", page + rest) == [f"Lead {number}." for number in numbers]
-        assert 'aria-sort="ascending"' in page and (">35 leads <" if agent else ">Oldest 50 of 70 leads <") in page
+        assert 'aria-sort="ascending"' in page and (">35 leads <" if agent else ">The oldest 50 of 70 leads <") in page
     assert "No leads match" in browser.open("/leads?order=oldest&to=2026-01-01").text
 
 
@@ -133,12 +134,12 @@ def test_a_persons_leads_are_together(browser: Browser, workspace_api: Api) -> N
     page = browser.open("/leads").text
     newest_first = [["Nameless"], ["Unknown"], ["Other"], ["One"], ["Third", "Second", "First"], ["Alone"]]
     assert rows(page) == newest_first
-    assert ">8 leads, from 6 people<" in page.replace(" <a", "<a") and re.findall(
-        r"<summary[^>]*>(\d leads)<", page
-    ) == ["3 leads"]
+    assert ">8 leads · grouped into 6 people<" in page.replace(" <a", "<a") and re.findall(
+        r"<summary[^>]*>([^<]*more)<", page
+    ) == ["+ 2 more"]
     assert "Search all leads for a@b.test" in page and " on this page</summary>" not in page
     page = browser.open("/leads?q=a@b.test").text
-    assert "<details open>" in page and ">2 leads, from one person <" in page
+    assert "<details open>" in page and ">2 leads · all from one person <" in page
 
 
 def test_a_list_with_a_next_page_says_which_leads_it_groups(browser: Browser, workspace_api: Api) -> None:
@@ -146,13 +147,13 @@ def test_a_list_with_a_next_page_says_which_leads_it_groups(browser: Browser, wo
         add_lead(workspace_api, name="Ann", email="a@b.test")
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     page = browser.open("/leads").text
-    assert rows(page) == [["Ann"] * 50] and ">Newest 50 of 52 leads, from one person <" in page
-    assert ">50 recent</summary>" in page
+    assert rows(page) == [["Ann"] * 50] and ">The newest 50 of 52 leads · all from one person <" in page
+    assert ">+ 49 more</summary>" in page
     following = browser.open(html.unescape(re.findall(r'href="[^"]*(/leads\?[^"]*cursor=[^"]*)"', page)[0])).text
-    assert ">The next 2 leads, from one person <" in following
+    assert ">The next 2 leads · all from one person <" in following
     oldest = browser.open("/leads?order=oldest").text
-    assert ">Oldest 50 of 52 leads, from" in oldest and ">50 leads</summary>" in oldest
-    assert ">The first 50 leads found, from" in browser.open("/leads?q=ann").text
+    assert ">The oldest 50 of 52 leads · all from" in oldest
+    assert ">The first 50 leads found · all from" in browser.open("/leads?q=ann").text
 
 
 def test_a_list_shows_what_the_visitors_asked_about(browser: Browser, workspace_api: Api) -> None:

@@ -1,6 +1,5 @@
 """The forms that export or delete the leads of several people, or set their status."""
 
-import json
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -11,11 +10,10 @@ from chalicelib import errors, storage
 from chalicelib.extensions.console.access import calls, guard
 from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
-from chalicelib.extensions.console.lead_pages import lead_status, leads
+from chalicelib.extensions.console.lead_pages import lead_file, lead_status, leads
 from chalicelib.extensions.console.presentation import filtered_lists, pages
-from chalicelib.http import files
 from chalicelib.ids import IDENTIFIER
-from chalicelib.leads import export, store
+from chalicelib.leads import store
 from chalicelib.storage import Document, parent_scoped_ids
 
 _PATH = "/v3/leads/{lead_id}"
@@ -53,9 +51,7 @@ def _require_one_page(lead_ids: list[str]) -> None:
 
 
 def _export(session: Session, lead_ids: list[str]) -> Response:
-    chosen = _read(session, lead_ids)
-    text = files.heading(files.CSV, export.COLUMNS) + export.text(map(json.dumps, chosen), files.CSV)
-    return pages.download("leads.csv", files.MEDIA[files.CSV], text)
+    return lead_file.download(_read(session, lead_ids))
 
 
 def _set_status(session: Session, lead_ids: list[str], status: str, row: list[str]) -> Response:

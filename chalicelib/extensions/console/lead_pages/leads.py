@@ -16,12 +16,12 @@ from chalicelib.extensions.console.access.calls import query_string
 from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import Session
 from chalicelib.extensions.console.access.visible_agents import VisibleAgents
-from chalicelib.extensions.console.lead_pages import lead_people, lead_ranges, lead_status
-from chalicelib.extensions.console.presentation import filtered_lists, pages, periods
+from chalicelib.extensions.console.lead_pages import lead_file, lead_people, lead_ranges, lead_status
+from chalicelib.extensions.console.presentation import filtered_lists, periods
 from chalicelib.extensions.console.presentation.template_filters import unix_seconds
-from chalicelib.http import current_request, files, parameters
+from chalicelib.http import current_request, parameters
 from chalicelib.http.pages import PositionedRows, examine, take_bounded
-from chalicelib.leads import export, listing
+from chalicelib.leads import listing
 from chalicelib.leads.listing import LeadQuery
 from chalicelib.leads.store import LeadRow
 from chalicelib.storage import Document
@@ -55,9 +55,7 @@ def list_leads(session: Session) -> Response:
 def download(session: Session) -> Response:
     """Return up to 5,000 leads that match the filters, as a file."""
     titles = visible_agents.read(session).titles
-    leads = islice(_all(session, titles, _query(titles)._replace(after=None)), MAX_EXPORTED)
-    text = files.heading(files.CSV, export.COLUMNS) + export.text(map(json.dumps, leads), files.CSV)
-    return pages.download("leads.csv", files.MEDIA[files.CSV], text)
+    return lead_file.download(islice(_all(session, titles, _query(titles)._replace(after=None)), MAX_EXPORTED))
 
 
 def conversation_of(lead: Document) -> str | None:
@@ -115,6 +113,7 @@ def _values(query: dict[str, str], agents: VisibleAgents) -> Document:
         "status_of": lead_status.status_of,
         "this_page": query_string({**query, "cursor": current_request.query_value("cursor")}),
         "export_limit": MAX_EXPORTED,
+        "day_label": periods.day_label,
         "saved": current_request.query_value("saved"),
         "changed": current_request.query_value("changed") or "",
         "before": current_request.query_value("before") or "",

@@ -234,6 +234,14 @@ def _parse(name: str, text: str | None) -> date | None:
     return day
 
 
+def day_label(text: str, t: Callable[[str], str]) -> str:
+    """Return a day such as 2026-10-01 as 1 Oct 2026, and any other text as it is."""
+    with suppress(InvalidPeriod):
+        day = _parse("", text)
+        return f"{day.day} {template_filters.month(day.month, t)} {day.year}" if day else text
+    return text
+
+
 def recent_days(number: int) -> list[date]:
     """Return the last UTC days, beginning with today."""
     return [_today() - timedelta(days=days) for days in range(number)]
