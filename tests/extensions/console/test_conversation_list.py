@@ -254,7 +254,7 @@ def test_each_filter_is_a_chip_whose_link_removes_it(
     assert '<option value="bo" selected>Bo de Vries</option>' in page and "Clear filters" in page
     assert chips("/convos?assignedTo=*none&from=2026-11-20&to=1795000000") == {
         "Unassigned": "/convos?tab=all&from=2026-11-20&to=1795000000",
-        "Started on or after: 2026-11-20": "/convos?tab=all&to=1795000000&assignedTo=%2Anone",
+        "Started on or after: 20 Nov 2026": "/convos?tab=all&to=1795000000&assignedTo=%2Anone",
         'Began before <time datetime="2026-11-18T11:06:40Z">18 Nov 11:06 UTC</time>': (
             "/convos?tab=all&from=2026-11-20&assignedTo=%2Anone"
         ),
@@ -308,7 +308,10 @@ def test_days_of_a_filter_are_in_the_time_zone_of_the_person(
         (f"from={int(first.timestamp()) + 1}&to=2026-11-20", ["Cor"]),
     ):
         assert names_in(signed_in.open(f"/convos?tab=all&{query}")) == names
-    assert signed_in.open("/convos?tab=all&from=2026-11-20&to=2026-11-19").status == 400
+    for tab, days, field in (("all", "from=2026-11-20&to=2026-11-19", "from"), ("mine", "to=61001-10-01", "to")):
+        page = signed_in.open(f"/convos?tab={tab}&{days}")
+        assert (page.status, names_in(page)) == (400, [])
+        assert f'aria-invalid="true" aria-describedby="wrong-{field}"' in page.text and 'role="alert"' in page.text
 
 
 def test_the_waiting_conversations_can_be_listed_newest_first(

@@ -13,6 +13,7 @@ from chalicelib.storage import Document
 NAMES = ("agent", "from", "to", "state", "tag", "origin", "assignedTo", "q", *inbox.VISITOR)
 UNASSIGNED = "*none"
 """The value of `assignedTo` for conversations that are assigned to no person. It is not a valid client id."""
+_NEVER = 1 << 40  # Unix seconds
 _MEMBERS = {"state": "state", "origin": "origin", "assignedTo": "chatAssignedTo", "tag": "tag", **inbox.VISITOR}
 
 
@@ -25,6 +26,17 @@ def from_request(session: Session) -> Filters:
     tag = equal.pop("tag", None)
     since, until = _bounds(session)
     return inbox.ANY._replace(since=since, until=until, tag=tag, equal=equal, text=parameters.optional_search_text("q"))
+
+
+def explained(session: Session) -> tuple[Filters, str | None]:
+    """Return the filters and None. For an invalid day, return filters that match nothing, and the day's field.
+
+    Raise Invalid for any other invalid filter.
+    """
+    try:
+        return from_request(session), None
+    except periods.InvalidPeriod as error:
+        return inbox.ANY._replace(since=_NEVER), error.field
 
 
 def exact_bounds(query: Document) -> set[str]:

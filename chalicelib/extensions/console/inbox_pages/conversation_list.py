@@ -23,7 +23,7 @@ from chalicelib.extensions.console.inbox_pages import (
     previews,
 )
 from chalicelib.extensions.console.inbox_pages.all_conversations import ConversationPage
-from chalicelib.extensions.console.presentation import pages
+from chalicelib.extensions.console.presentation import pages, periods
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
@@ -119,12 +119,14 @@ def list_conversations(session: Session) -> Response:
 
 def show(session: Session, status: int = 200, **result: Any) -> Response:
     """Return the page with the list that the request's query describes, and with the result of a form."""
-    listed, agents = with_all_counted(session, read(session))
+    conditions, wrong_day = conversation_filters.explained(session)
+    listed, agents = with_all_counted(session, _read(session, read_query(session), conditions, None))
     return guard.page(
         session,
         "conversations.html",
         "/convos",
-        status,
+        400 if wrong_day else status,
+        wrong_day=wrong_day,
         searched_until=listed.page.searched_until,
         found_before=list_pages.found_before(listed.query),
         newest=address_of({**listed.query, **list_pages.FIRST}),
@@ -242,6 +244,7 @@ def row_values(session: Session, listed: ConversationList, selected: Document | 
         "without": listed.without,
         "other_order": listed.other_order,
         "exact_bounds": conversation_filters.exact_bounds(listed.query),
+        "day_label": periods.day_label,
         "unassigned": conversation_filters.UNASSIGNED,
         "conversations": extra + conversations,
         "is_extra": bool(extra),
