@@ -179,7 +179,9 @@ def _changes_of(row: conversations.ConversationRow, visit: Visit, talk: Talk) ->
     image = {"Keys": {"item": {"S": row.item}}, "NewImage": row.serialize()}
     if (counted := counted_changes.from_record({"eventName": "INSERT", "dynamodb": image})) is None:
         return
-    yield counted
+    # The change adds the whole conversation, of which a person wrote the last line.
+    work = {**counted.counts, "messages": 1, "interactions": 0, "conversations": 0, "handoffs": 0, "seconds": 0}
+    yield counted._replace(values={**counted.values, **({hours.PERSON: {talk.assigned: work}} if talk.writer else {})})
     if talk.handoff_at and not counted.counts["handoffs"]:  # the state has changed since then
         tag = ids.id_at(talk.handoff_at * 1_000, visit.ident ^ 2)
         yield CountedChange(row.agent, tag, {"handoffs": 1}, counted.values)
@@ -200,12 +202,15 @@ def _day_rows(moment: int, changes: Iterable[CountedChange]) -> Iterator[counts.
         days[change.agent, time[:10]][time[11:13]].append(change)
     for (agent, day), of_day in days.items():
         sums = {
-            hour: hours.add_up((hours.numbers_of(change), hours.values_of(change)) for change in of_hour)
+            hour: hours.add_up((hours.numbers_of(one), hours.values_of(one), hours.work_of(one)) for one in of_hour)
             for hour, of_hour in sorted(of_day.items())
         }
         by_hour = {hour: sum_of_hour.counts for hour, sum_of_hour in sums.items()}
-        groups = {name: {hour: each.groups[name] for hour, each in sums.items()} for name in hours.DIMENSIONS}
-        for kind, document in (("counts", {"hours": by_hour, "counted": {}}), ("groups", groups)):
+        groups, people = (
+            {name: {hour: each.groups[name] for hour, each in sums.items()} for name in names}
+            for names in (hours.DIMENSIONS, (hours.PERSON,))
+        )
+        for kind, document in (("counts", {"hours": by_hour, "counted": {}}), ("groups", groups), ("people", people)):
             row = counts.DayRow(agent, storage.join_key(kind, day))
             row.version_tag = ids.id_at(moment * 1_000, 0)
             row.seal(document)

@@ -5,6 +5,7 @@ from chalicelib.extensions.reports.hours import ANSWER_SECONDS as ANSWER_SECONDS
 from chalicelib.extensions.reports.hours import DIMENSIONS as DIMENSIONS
 from chalicelib.extensions.reports.hours import NAMES as NAMES
 from chalicelib.extensions.reports.hours import OTHER as OTHER
+from chalicelib.extensions.reports.hours import PERSON as PERSON
 from chalicelib.extensions.reports.hours import SECONDS as SECONDS
 from chalicelib.extensions.reports.hours import TIMED as TIMED
 from chalicelib.extensions.reports.hours import UNKNOWN as UNKNOWN

@@ -11,7 +11,6 @@ counts omit changes that are older than the agent.
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any
 
 from pynamodb.attributes import TTLAttribute, UnicodeAttribute
 
@@ -29,8 +28,9 @@ from chalicelib.workspaces import store as workspaces
 NO_AGENT = ""
 # Reports use the stored counts of an hour with more changes. Reading and decrypting 2,000 rows takes about 0.2 s.
 MAX_CHANGES = 2_000
-_CHANGE, _COUNTS, _GROUPS = "change", "counts", "groups"
-_LARGE = "large"
+_CHANGE, _COUNTS, _GROUPS, _PEOPLE = "change", "counts", "groups", "people"
+_KINDS = {None: _COUNTS, hours.PERSON: _PEOPLE}  # a dimension's kind is `_GROUPS`
+_LARGE, _WORK = "large", "work"
 _DAY_SECONDS = 24 * 60 * 60
 _KEPT_SECONDS = 7 * _DAY_SECONDS
 # Streams keep changes for a day. Rows for older changes are not written.
@@ -53,7 +53,7 @@ class ChangeRow(storage.SealedRow):
         "change#{hour}#{ULID}",
         owner="agent",
         export="no: expires",
-        erasure="no: contains no ids",
+        erasure="no: contains clients' ids only",
     )
     agent = UnicodeAttribute(hash_key=True)
     period = UnicodeAttribute(range_key=True)
@@ -61,8 +61,9 @@ class ChangeRow(storage.SealedRow):
 
 
 class DayRow(storage.DocumentRow):
-    """A UTC day's counts by hour, or by dimension, hour and value.
+    """A UTC day's counts by hour, or by dimension, hour and value, or by hour and client.
 
+    The counts by client have a row of their own, because earlier releases drop them when they recount an hour.
     In the row by hour, `counted` contains the time of the count that last changed an hour, and `large` the number of
     changes of each hour with more than 2,000.
     """
@@ -72,10 +73,10 @@ class DayRow(storage.DocumentRow):
 
     lifecycle = storage.Lifecycle(
         "{workspace}#{agent}",
-        "counts#{day} or groups#{day}",
+        "counts#{day} or groups#{day} or people#{day}",
         owner="agent",
         export="no: counts earlier changes",
-        erasure="no: contains no ids",
+        erasure="no: contains clients' ids only",
     )
     agent = UnicodeAttribute(hash_key=True)
     period = UnicodeAttribute(range_key=True)
@@ -126,7 +127,7 @@ def recount_all(workspace_id: str, agent_id: str) -> int:
 
 def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str | None) -> Iterator[HourlyCounts]:
     """Yield the hourly counts from `start` until `end` (exclusive), in Unix seconds. This costs one request per MB."""
-    kind = _COUNTS if dimension is None else _GROUPS
+    kind = _KINDS.get(dimension, _GROUPS)
     days = DayRow.period.between(_period(kind, clock.iso(start)[:10]), _period(kind, clock.iso(end - 1)[:10]))
     for row in storage.query(DayRow, storage.join_key(workspace_id, agent_id), days, consistent=False):
         first, document = clock.start_of_day(storage.split_key(row.period)[1]), row.open()
@@ -140,7 +141,7 @@ def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str 
 
 def day_key(agent: str, hour: int) -> storage.Key:
     """Return the key of the row that contains an hour's counts. `agent` is the partition key."""
-    return storage.Key(DayRow, agent, _period(_COUNTS, clock.iso(hour)[:10]))
+    return _key(_COUNTS, agent, hour)
 
 
 def is_large(day: Document, hour: int) -> bool:
@@ -159,10 +160,10 @@ def read_hour(agent: str, hour: int) -> tuple[HourTotals, int]:
     This costs two requests. The groups are read last, because they are written first.
     """
     (total,) = storage.find_many([day_key(agent, hour)])
-    (groups,) = storage.find_many([storage.Key(DayRow, agent, _period(_GROUPS, clock.iso(hour)[:10]))])
-    day, values = (row.open() if row else {} for row in (total, groups))
-    number = _number(hour)
-    by_dimension = {name: values.get(name, {}).get(number, {}) for name in hours.DIMENSIONS}
+    grouped = storage.find_many([_key(kind, agent, hour) for kind in (_GROUPS, _PEOPLE)])
+    day, groups, people = (row.open() if row else {} for row in (total, *grouped))
+    number, values = _number(hour), {**groups, **people}
+    by_dimension = {name: values.get(name, {}).get(number, {}) for name in (*hours.DIMENSIONS, hours.PERSON)}
     totals = HourTotals(stored(day, hour), by_dimension, day.get(_LARGE, {}).get(number, 0))
     return totals, day.get("counted", {}).get(number, hour)
 
@@ -176,7 +177,7 @@ def iterate_changes(agent: str, first: int, last: int) -> Iterator[ChangeRow]:
 def add_up(rows: Iterable[ChangeRow], since: float) -> HourTotals:
     """Return the sums of the changes that were caused at or after `since`, in Unix seconds."""
     return hours.add_up(
-        (document["counts"], document["values"])
+        (document["counts"], document["values"], document.get(_WORK, {}))
         for row in rows
         if (document := row.open()).get("causedAt", _second(storage.split_key(row.period)[-1])) >= since
     )
@@ -208,21 +209,21 @@ def _request_recounts(agent_hours: list[tuple[str, int]]) -> None:
 
 def _recount(agent: str, hour: int, requested_at: int) -> None:
     workspace_id, agent_id = storage.split_key(agent)
-    day, number = clock.iso(hour)[:10], _number(hour)
-    keys = [storage.Key(DayRow, agent, _period(kind, day)) for kind in (_COUNTS, _GROUPS)]
+    number, keys = _number(hour), [_key(kind, agent, hour) for kind in (_COUNTS, _GROUPS, _PEOPLE)]
     has_agent = agent_id != NO_AGENT
     owner_key = agents.key(workspace_id, agent_id) if has_agent else workspaces.key(workspace_id)
     owner, *rows = storage.find_many([owner_key, *keys])
     is_gone = owner is None or (has_agent and not agents.is_active(owner))
-    total, groups = (row or DayRow(key.partition, key.sort) for row, key in zip(rows, keys, strict=True))
-    counts_before, groups_before = (row.open() if row.version_tag else _empty() for row in (total, groups))
+    total, groups, people = (row or DayRow(key.partition, key.sort) for row, key in zip(rows, keys, strict=True))
+    counts_before = total.open() if total.version_tag else {"hours": {}, "counted": {}}
     if is_gone or counts_before["counted"].get(number, 0) > requested_at + _SHARED_SECONDS:
         return
     now = clock.seconds()
     sums = add_up(iterate_changes(agent, hour, hour), start_of_counting(owner.open()) if has_agent else 0)
     if not any(sums.counts) and number not in counts_before["hours"]:
         return
-    _put_if_changed(groups, groups_before, _with_groups(groups_before, number, sums.groups))
+    _put_groups(groups, number, {name: sums.groups[name] for name in hours.DIMENSIONS})
+    _put_groups(people, number, {hours.PERSON: sums.groups[hours.PERSON]})
     # This row is written last, because it marks the hour as counted.
     by_hour = {**counts_before["hours"], number: hours.to_store(sums.counts)}
     if not any(sums.counts):
@@ -233,9 +234,13 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
         _put_if_changed(total, counts_before, {**after, "counted": {**counts_before["counted"], number: now}})
 
 
-def _with_groups(before: Document, number: str, groups: hours.Groups) -> Document:
-    to_store = {name: {value: hours.to_store(values[value]) for value in values} for name, values in groups.items()}
-    return {name: {**before.get(name, {}), number: values} for name, values in to_store.items()}
+def _put_groups(row: DayRow, number: str, groups: hours.Groups) -> None:
+    """Replace an hour's groups in their day's row, which is not written if it has none before and after."""
+    before = row.open() if row.version_tag else {}
+    if any(groups.values()) or any(number in before.get(name, {}) for name in groups):
+        to_store = {name: {value: hours.to_store(values[value]) for value in values} for name, values in groups.items()}
+        after = {name: {**before.get(name, {}), number: values} for name, values in to_store.items()}
+        _put_if_changed(row, before, after)
 
 
 def _put_if_changed(row: DayRow, before: Document, after: Document) -> None:
@@ -245,17 +250,18 @@ def _put_if_changed(row: DayRow, before: Document, after: Document) -> None:
             storage.put(row)
 
 
-def _empty() -> dict[str, Any]:
-    return {"hours": {}, "counted": {}}
-
-
 def _row(change: CountedChange) -> ChangeRow:
     second = _second(change.version_tag)
     row = ChangeRow(change.agent, _period(_CHANGE, clock.iso(second)[:13], change.version_tag))
     row.expires_at = clock.to_datetime(second - second % hours.SECONDS + _KEPT_SECONDS)
     cause = {} if change.caused_at is None else {"causedAt": change.caused_at}
-    row.seal({"counts": hours.to_store(hours.numbers_of(change)), "values": hours.values_of(change), **cause})
+    work = {_WORK: own} if (own := hours.work_of(change)) else {}
+    row.seal({"counts": hours.to_store(hours.numbers_of(change)), "values": hours.values_of(change), **cause, **work})
     return row
+
+
+def _key(kind: str, agent: str, hour: int) -> storage.Key:
+    return storage.Key(DayRow, agent, _period(kind, clock.iso(hour)[:10]))
 
 
 def _number(hour: int) -> str:

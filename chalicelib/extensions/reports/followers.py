@@ -10,7 +10,7 @@ from chalicelib.analytics import store as analytics
 from chalicelib.conversations import counted_changes
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.counted_changes import CountedChange
-from chalicelib.extensions.reports import counts
+from chalicelib.extensions.reports import counts, people
 from chalicelib.extensions.reports.counts import ChangeRow
 from chalicelib.leads.store import LeadRow
 from chalicelib.queues.stream_batches import Follower
@@ -33,13 +33,15 @@ _LOAD_MEMBERS = {
 
 
 def _conversation(record: dict[str, Any]) -> CountedChange | None:
-    """Return the counted change of a conversation, or None if the conversation is a test."""
+    """Return the counted change of a conversation, with the work of a person, or None for a test conversation."""
     change = counted_changes.from_record(record)
-    return None if change is None or _is_test(record) else change
-
-
-def _is_test(record: dict[str, Any]) -> bool:
+    if change is None:
+        return None
     row = conversations.ConversationRow.from_raw_data(images.decode(record["dynamodb"]["NewImage"]) or {})
+    return None if _is_test(row) else people.with_work(change, row)
+
+
+def _is_test(row: conversations.ConversationRow) -> bool:
     *_, conversation_id = storage.split_key(row.conversation)
     return conversation_id.startswith(TEST_PREFIX) and TEST_TAG in (conversations.read_metadata(row).get("tags") or ())
 

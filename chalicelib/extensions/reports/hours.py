@@ -37,6 +37,8 @@ AVERAGES = {
 _DELIVERIES, _ANSWERS = NAMES.index("deliveries"), NAMES.index("firstAnswers")
 _WAIT, _FIRST_TIME = NAMES.index("firstAnswerMilliseconds"), NAMES.index("firstAnswersWithin1Minute")
 DIMENSIONS = ("origin", "country", "browser", "platform", "language")
+# The group of counts by the client who answered or ended a conversation. Only the service `series` has it.
+PERSON = "person"
 # For each hour and dimension, only the 20 most frequent values are counted separately; the rest are summed as `other`.
 # Therefore, neither the number nor the length of the values can make the rows grow without bound.
 MAX_VALUES = 20
@@ -45,7 +47,7 @@ OTHER, UNKNOWN = "other", "unknown"
 SECONDS = 3_600
 
 Groups = dict[str, dict[str, list[int]]]
-"""The counts by dimension and value."""
+"""The counts by dimension and value, and by `PERSON` and client id."""
 
 
 class HourlyCounts(NamedTuple):
@@ -87,21 +89,31 @@ def values_of(change: CountedChange) -> list[str]:
     return [text.encode(errors="ignore")[:MAX_BYTES].decode(errors="ignore") for text in texts]
 
 
-def add_up(changes: Iterable[tuple[Sequence[int], Sequence[str]]]) -> HourTotals:
-    """Return the sums of changes. Each change has its counts and its dimension values; their order does not matter.
+def work_of(change: CountedChange) -> dict[str, list[int]]:
+    """Return the counts of a change by the id of the client who caused them. At most one client has any."""
+    work = change.values.get(PERSON) or {}
+    return {client_id: to_store([counts.get(name, 0) for name in NAMES]) for client_id, counts in work.items()}
+
+
+def add_up(changes: Iterable[tuple[Sequence[int], Sequence[str], Mapping[str, Sequence[int]]]]) -> HourTotals:
+    """Return the sums of changes, whose order does not matter.
+
+    Each change has its counts, its dimension values, and its counts by client id.
 
     The counts of answers by time are computed here, so changes that an earlier release stored have them, too.
     """
     counts = [0] * len(NAMES)
-    groups: Groups = {dimension: {} for dimension in DIMENSIONS}
+    groups: Groups = {dimension: {} for dimension in (*DIMENSIONS, PERSON)}
     number = 0
-    for change, values in changes:
+    for change, values, work in changes:
         number += 1
         numbers = _with_times(change)
         add(counts, numbers)
         is_grouped = any(numbers[:_DELIVERIES]) or any(numbers[_DELIVERIES + 1 :])
         for dimension, value in zip(DIMENSIONS, values, strict=True) if is_grouped else ():
             add(groups[dimension].setdefault(value or UNKNOWN, [0] * len(NAMES)), numbers)
+        for client_id, own in work.items():
+            add(groups[PERSON].setdefault(client_id, [0] * len(NAMES)), _with_times(own))
     frequent = {dimension: most_frequent(by_value, MAX_VALUES) for dimension, by_value in groups.items()}
     return HourTotals(counts, frequent, number)
 

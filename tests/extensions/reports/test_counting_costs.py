@@ -72,10 +72,10 @@ def store_days(workspace_id: str, events: int) -> None:
             number = int(per_hour) + (chance.random() < per_hour % 1)
             factor = max(1, number // SAMPLE)
             found = changes(chance, min(number, SAMPLE), start + hour * HOUR, "")
-            sums = hours.add_up((hours.numbers_of(one), hours.values_of(one)) for one in found)
+            sums = hours.add_up((hours.numbers_of(one), hours.values_of(one), {}) for one in found)
             if found:
                 by_hour[f"{hour:02}"] = hours.to_store([count * factor for count in sums.counts])
-                for name, values in sums.groups.items():
+                for name, values in ((name, sums.groups[name]) for name in hours.DIMENSIONS):
                     groups[name][f"{hour:02}"] = {
                         value: hours.to_store([n * factor for n in ns]) for value, ns in values.items()
                     }
@@ -124,10 +124,10 @@ def rows_of_day(agent: str, start: int, number: int, until: int) -> list[DayRow]
     by_hour, groups = {}, {name: {} for name in hours.DIMENSIONS}
     for hour in range(until):
         sums = hours.add_up(
-            (hours.numbers_of(one), hours.values_of(one)) for one in changes(random.Random(hour), number, start, "")
+            (hours.numbers_of(one), hours.values_of(one), {}) for one in changes(random.Random(hour), number, start, "")
         )
         by_hour[f"{hour:02}"] = hours.to_store(sums.counts)
-        for name, values in sums.groups.items():
+        for name, values in ((name, sums.groups[name]) for name in hours.DIMENSIONS):
             groups[name][f"{hour:02}"] = {value: hours.to_store(ns) for value, ns in values.items()}
     total, grouped = (DayRow(agent, f"{kind}#{clock.iso(start)[:10]}") for kind in ("counts", "groups"))
     total.seal({"hours": by_hour, "counted": dict.fromkeys(by_hour, start)})

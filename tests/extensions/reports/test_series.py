@@ -188,7 +188,7 @@ def test_groups_are_the_most_frequent_values_and_others() -> None:
 
 
 def test_sums_keep_a_bounded_number_of_values_whatever_the_order() -> None:
-    changes = [(counts(loads=1), [f"{number % 30:03}" + "x" * 10, "", "", "", ""]) for number in range(100)]
+    changes = [(counts(loads=1), [f"{number % 30:03}" + "x" * 10, "", "", "", ""], {}) for number in range(100)]
     sums = hours.add_up(changes)
     assert sums == hours.add_up(reversed(changes))
     assert sums.counts == counts(loads=100)
