@@ -1,7 +1,7 @@
 """The people to whom a person can assign conversations."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chalicelib.extensions.console.access import calls
 from chalicelib.extensions.console.access.sessions import Session
@@ -30,15 +30,32 @@ class Colleagues(NamedTuple):
 
 
 def list_colleagues(session: Session) -> Colleagues:
-    """Return the people to whom the session's person can assign conversations.
+    """Return the people to whom the session's person can assign conversations."""
+    colleagues, has_more = _list_clients(session)
+    enabled = [colleague for colleague in colleagues if not colleague.get("disabled")]
+    return Colleagues(sorted(map(_named, enabled), key=lambda pair: pair[1].casefold()), has_more)
+
+
+def names(session: Session) -> dict[str, str]:
+    """Return the names of the person, and of colleagues, by id. People who are disabled have one, too."""
+    own = [(session.client_id, session.name)] if session.client_id else []
+    return dict([*own, *map(_named, _list_clients(session)[0])])
+
+
+def _named(client: Document) -> tuple[str, str]:
+    return client["ID"], truncate(display_name(client, "name", "email", "ID"), MAX_NAME)
+
+
+def _list_clients(session: Session) -> tuple[list[Document], bool]:
+    """Return the clients of the session's organisation, or all for operators, and whether there are more.
 
     A client without an organisation has no colleagues. Without `orgId`, the operation would list all people.
     """
     org_id = session.client.get("orgId")
     if session.client_id is not None and not org_id:
-        return Colleagues([], has_more=False)
+        return [], False
     query = {"limit": 100, "orgId": org_id}
-    colleagues: list[Any] = []
+    colleagues: list[Document] = []
     following = None
     for _ in range(_MAX_REQUESTS):
         page = calls.get("/v3/clients", {**query, "cursor": following})
@@ -46,9 +63,7 @@ def list_colleagues(session: Session) -> Colleagues:
         following = page.get("nextCursor")
         if not following:
             break
-    enabled = [colleague for colleague in colleagues if not colleague.get("disabled")]
-    named = [(one["ID"], truncate(display_name(one, "name", "email", "ID"), MAX_NAME)) for one in enabled]
-    return Colleagues(sorted(named, key=lambda pair: pair[1].casefold()), bool(following))
+    return colleagues, bool(following)
 
 
 def list_assignees(session: Session, conversations: Iterable[Document]) -> list[tuple[str, str]]:

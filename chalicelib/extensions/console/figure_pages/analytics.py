@@ -97,6 +97,12 @@ def _report(session: Session, titles: dict[str, str], selected: dict[str, str]) 
     recent = _read_recent(session, agent_ids, query)
     hourly_counts = [*breakdown.read_hours(session, recent, agent_ids, query)]
     report = _REPORTS.build_report(periods.comparable_hours(hourly_counts, period, before), query)
+    if query.by == _REPORTS.PERSON:  # most counts belong to no person
+        hourly_counts = [*_REPORTS.read_all(recent, agent_ids, query._replace(by=None))]
+        totals = _REPORTS.build_series(
+            period, before, query.interval, periods.comparable_hours(hourly_counts, period, before)
+        )
+        report |= totals
     earlier = _REPORTS.build_series(
         before, before.before(), query.interval, [hour for hour in hourly_counts if hour.start < before.end]
     )
@@ -106,7 +112,7 @@ def _report(session: Session, titles: dict[str, str], selected: dict[str, str]) 
     agent_id = selected["agent"] if selected["agent"] in titles else ""
     groups = breakdown.compare(session, report, query, selected, titles) if query.by else None
     # By default, the chart shows the breakdown's figure, because some breakdowns have no conversations.
-    chart = selected["chart"] or (groups["name"] if groups else figures.NAMES[0])
+    chart = selected["chart"] or (groups["name"] if groups and query.by != _REPORTS.PERSON else figures.NAMES[0])
     return {
         **_dates(selected, query, t),
         **values,

@@ -1,10 +1,11 @@
 """The analytics page's breakdown, which compares a figure of organisations, agents or a dimension's values."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from chalicelib import extensions
-from chalicelib.extensions.console.access import guard, organisation_list
+from chalicelib.extensions.console.access import colleagues, guard, organisation_list
 from chalicelib.extensions.console.access.sessions import Session
 from chalicelib.extensions.console.figure_pages import answer_times, figures, plots
 from chalicelib.extensions.console.presentation import count_links
@@ -20,19 +21,27 @@ _MAX_ROWS = 20
 _PERIODS = ("totals", "previous")
 # The figures of the table that compares agents or organisations.
 _COLUMNS = ("conversations", "handoffs", "leads", "medianFirstAnswerSeconds")
+# The figures of the table that compares people, whose other figures are not counted.
+_WORK_COLUMNS = ("messages", "firstAnswers", "medianFirstAnswerSeconds", "ends")
 
 
 def choices(session: Session) -> tuple[str, ...]:
     """Return what a breakdown may compare. Operators who see several organisations can compare these."""
     own = OF_AGENTS if organisation_list.names_by_agent(session) else (AGENT,)
-    return *own, *_REPORTS.DIMENSIONS
+    return *own, _REPORTS.PERSON, *_REPORTS.DIMENSIONS
 
 
 def read_hours(session: Session, recent: Any, agent_ids: list[str], query: Any) -> Iterator[Any]:
     """Yield the hourly counts for a report.
 
     In a breakdown by agent, their value is the agent's id, and in one by organisation, the names of its organisations.
+    In a breakdown by person, it is the person's name, or `OTHER` for people whom the session's person may not see.
     """
+    if query.by == _REPORTS.PERSON:
+        names = _distinct_names(colleagues.names(session))
+        for hour in _REPORTS.read_all(recent, agent_ids, query):
+            yield hour._replace(value=names.get(hour.value, _REPORTS.OTHER))
+        return
     if query.by not in OF_AGENTS:
         yield from _REPORTS.read_all(recent, agent_ids, query)
         return
@@ -53,6 +62,7 @@ def compare(
     conversations, and `columns` its figures.
     """
     groups = [_named(session, query, _with_rates(group), selected, titles) for group in report["groups"]]
+    columns = _WORK_COLUMNS if query.by == _REPORTS.PERSON else _COLUMNS
     known = [name for name in figures.NAMES if _has(groups, name)]
     name = _figure(known, selected["chart"])
     rows = _rows(groups, name, selected["sort"]) if known else []
@@ -63,9 +73,15 @@ def compare(
         "highest": max((row["totals"].get(name) or 0 for row in rows), default=0),
         "rows": [{**row, "share": _share(row["totals"], report["totals"], name)} for row in rows],
         "sort": selected["sort"],
-        "table": _highest(groups, _COLUMNS[0]) if query.by in OF_AGENTS else [],
-        "columns": answer_times.known(_COLUMNS, figures.with_rates(report["totals"])),
+        "table": _highest(groups, columns[0]) if query.by in (*OF_AGENTS, _REPORTS.PERSON) else [],
+        "columns": answer_times.known(columns, figures.with_rates(report["totals"])),
     }
+
+
+def _distinct_names(names: dict[str, str]) -> dict[str, str]:
+    """Return people's names by id. A name that several people have is followed by the id."""
+    frequency = Counter([*names.values(), _REPORTS.OTHER])
+    return {client_id: name if frequency[name] == 1 else f"{name} ({client_id})" for client_id, name in names.items()}
 
 
 def _with_rates(group: Document) -> Document:
@@ -110,9 +126,11 @@ def _link(session: Session, query: Any, value: str, agent_id: str) -> str:
 
 
 def _title(session: Session, by: str, value: str, titles: dict[str, str]) -> str | None:
-    """Return the title of a group of agents, or None for the value of a dimension."""
+    """Return the title of a group of agents or of other people, or None for a value that is its own title."""
     if by == ORGANISATION:
         return value or guard.texts(session)("no_organisation")
+    if by == _REPORTS.PERSON and value == _REPORTS.OTHER:
+        return guard.texts(session)("other_people")
     return titles.get(value) if by == AGENT else None
 
 
