@@ -42,7 +42,8 @@ def test_a_card_has_the_numbers_of_the_last_seven_days(counted: Browser) -> None
     conversations = "1,205 conversations : Support ▲ 1,175 was 30"
     handoffs = "241 handoffs (20.0 %) : Support ▲ 235 was 6"
     (card,) = week(page)
-    assert f"Last 7 days, compared with the period before {conversations} {handoffs} 0 leads : Support" in card
+    assert f"{conversations} {handoffs} 0 leads : Support" in card
+    assert page.count("Last 7 days, compared with the period before") == 1
     assert re.search(r"leads : Support \d+ \w+ \d+ \w+$", card)  # the first and the last day of the line
     assert '<svg class="trend' in page and '<span class="change worse">▲ 235</span>' in page
     links = [html.unescape(link) for link in re.findall(r'<p><a href="[^"]*(/(?:convos|analytics)\?[^"]*)"', page)]
@@ -73,7 +74,8 @@ def test_a_card_has_the_numbers_of_the_chosen_period(
         "last_month": ("Last month", "20", "▲ 6"),
     }[choice]
     name, number, change = expected
-    assert f"{name}, compared with the period before {number} conversations : Support {change}" in week(page)[0]
+    assert f"{number} conversations : Support {change}" in week(page)[0]
+    assert f"{name}, compared with the period before" in page
     assert f'<option value="{choice}" selected>{name}</option>' in page
     links = [html.unescape(link) for link in re.findall(r'<p><a href="[^"]*(/(?:convos|analytics)\?[^"]*)"', page)]
     assert f"days={choice}&" in links[1] and all(counted.open(link).status == 200 for link in links)

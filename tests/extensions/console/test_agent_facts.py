@@ -73,7 +73,7 @@ def test_an_agent_without_conversations_has_a_card_without_figures(operator: Bro
     wait(workspace_api, "support", "ann")
     page = operator.open("/agents").text
     cards = page.split('<li class="card')[1:]
-    assert [text(card, "h2")[0] for card in cards] == ["Support", "Other"] and 'class="agents"' in page
+    assert [text(card, "h2")[0] for card in cards] == ["Support", "Other"] and 'class="agents counted"' in page
     assert all(
         '<p class="week hint">Last 7 days: no conversations</p>' in card for card in cards
     )  # nothing is counted yet
@@ -113,7 +113,7 @@ def test_the_head_of_an_agent_shows_its_state(operator: Browser, signed_in: Brow
         heads = [browser.open(path).text.partition('class="panels"')[0] for browser in (operator, signed_in)]
         assert f"{operator.home}{waits}" in heads[0] and f"{operator.home}{acme}" in heads[0]
         assert "No bot connected" in heads[0]
-        assert operator.open(path).text.count(">Try it<") == 1  # the tab
+        assert operator.open(path).text.count(">Try it<") == (2 if path == AGENT else 1)  # the tab, and beside “Save”
         assert path.endswith("/try") or (waits in heads[1] and "bot connected" not in heads[1] and acme not in heads[1])
     hook = {"url": "https://bot.example.com/cams", "events": ["message_received"]}
     workspace_api.post("/v3/webhooks", {"webhook": hook})
@@ -133,7 +133,9 @@ def test_an_agent_with_a_failing_bot_does_not_look_connected(
         head, _, rest = html.unescape(operator.open(path).text).partition('class="panels"')
         assert link in head and "Bot connected" not in head
         assert ("Last delivery failed" in rest) == path.endswith("/try")
-    assert "webhook fails" not in signed_in.open(AGENT).text
+    listed = html.unescape(operator.open("/agents").text)
+    assert "The bot's webhook fails." in listed and f'/settings/webhooks/{hook_id}">Open the webhook</a>' in listed
+    assert all("webhook fails" not in html.unescape(signed_in.open(path).text) for path in (AGENT, "/agents"))
     workspace_api.patch(f"/v3/webhooks/{hook_id}", {"webhook": {"enabled": False}})
     assert "No bot connected" in operator.open(AGENT).text
 

@@ -174,6 +174,14 @@ def test_an_agents_page_links_to_its_records(signed_in: Browser) -> None:
     assert f'href="{signed_in.home}/leads?agent=support"' in page and "/site" not in page
 
 
+def test_an_operator_tries_an_agent_beside_its_save_button(operator: Browser, signed_in: Browser) -> None:
+    link = f'<a class="button second" href="{operator.home}/agents/support/try">Try it</a>'
+    page = operator.open(AGENT)
+    assert link in page.text and link not in signed_in.open(AGENT).text
+    refused = operator.submit(page, AGENT, {**filled(page), "vg_temperature": "warm"})
+    assert link not in refused.text  # leaving would lose the changes
+
+
 def test_saving_without_a_change_writes_nothing(signed_in: Browser) -> None:
     before = snapshot()
     assert "Saved." in save(signed_in, {}).text
