@@ -102,6 +102,26 @@ class Visitor:
 
 
 @pytest.mark.parametrize("name", site_files.SERVERS)
+def test_a_page_without_a_cookie_keeps_its_conversation(
+    name: str, service: str, workspace_api: Api, tmp_path: Path
+) -> None:
+    key = workspace_api.get("/v3/agents/support").data["SECRET_API_KEY"]
+    with started(name, service, tmp_path, key, SITES) as visitor:
+        first = visitor.start()
+        headers = {**SAME_SITE, "Chat-Visitor": first["visitor"]}
+        visitor.cookie = ""
+        again = json.loads(visitor.ask("POST", "/chat-session", headers)[1])
+        assert (again["conversation"], again["visitor"]) == (first["conversation"], first["visitor"])
+        visitor.cookie = ""
+        assert visitor.ask("POST", "/chat-person", headers)[0].status == 200
+        visitor.cookie = ""
+        for unknown in ({}, {"Chat-Visitor": ""}, {"Chat-Visitor": "<script>"}):
+            assert visitor.ask("POST", "/chat-person", {**SAME_SITE, **unknown})[0].status == 400
+    waiting = workspace_api.get("/v3/convos?inbox=true").data
+    assert [one["ID"] for one in waiting] == [first["conversation"].rpartition("/")[2]]
+
+
+@pytest.mark.parametrize("name", site_files.SERVERS)
 @pytest.mark.parametrize("sites", ["", SITES])
 def test_each_visitor_gets_a_token_for_an_own_conversation(
     name: str, sites: str, service: str, workspace_api: Api, tmp_path: Path

@@ -24,11 +24,11 @@ if (!KEY) {
   process.exit(1);
 }
 
-// Return a visitor's conversation, a token with which the page can use only this one, and the welcome messages.
+// Return the visitor, its conversation with a token that is valid only there, and the welcome messages.
 async function startSession(visitor) {
   const url = conversationOf(visitor);
   const {data} = await send(`${url}/visitor-tokens`, {token: {expiresInSeconds: 3600}});
-  return {conversation: url, token: data.token, welcome: (await send(RECORD)).vg_initMessages ?? []};
+  return {visitor, conversation: url, token: data.token, welcome: (await send(RECORD)).vg_initMessages ?? []};
 }
 
 // Let a visitor's conversation wait for a person. A visitor's own token may not do this.
@@ -56,7 +56,7 @@ async function send(url, body) {
 
 const ACTIONS = new Map([["/chat-session", startSession], ["/chat-person", askForPerson]]);
 
-// Return the status, the text, its type and a cookie. The visitor's cookie contains a random text.
+// Return the status, the text, its type and a cookie. A random text in the cookie identifies the visitor.
 async function answer({method, url, headers}) {
   const file = method === "GET" && FILES[url.split("?")[0]];
   if (file) return [200, await readFile(new URL(file[0], import.meta.url), "utf8"), file[1]];
@@ -66,7 +66,11 @@ async function answer({method, url, headers}) {
   if ((headers["sec-fetch-site"] ?? "same-origin") !== "same-origin") {
     return [403, "Only pages on this site can start a chat."];
   }
-  const visitor = /(?:^|;) *chat=([\w-]+)/.exec(headers.cookie ?? "")?.[1] ?? randomBytes(32).toString("base64url");
+  // In a frame on another site, some browsers keep no cookie. Then the page repeats the text that it received.
+  const sent = `${headers.cookie ?? ""}; chat=${headers["chat-visitor"] ?? ""}`;
+  const known = /(?:^|;) *chat=([\w-]+)/.exec(sent)?.[1];
+  if (!known && action === askForPerson) return [400, "Start a chat first."];
+  const visitor = known ?? randomBytes(32).toString("base64url");
   return [200, JSON.stringify(await action(visitor)), "application/json", visitor];
 }
 
