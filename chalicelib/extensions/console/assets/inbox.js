@@ -34,7 +34,7 @@ const notify = () => {
   new Notification(tag, { tag }).onclick = () => focus();
 };
 
-// Keeps the focus, chosen rows and the open conversation's mark.
+// Keeps the focus, chosen rows and the open row's mark.
 const replace = (newList) => {
   const key = (element) => element?.getAttribute("href") ?? element?.name;
   const focused = key(list.querySelector(":focus")), checked = [...list.querySelectorAll(":checked")].map(key);

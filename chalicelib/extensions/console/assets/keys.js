@@ -2,20 +2,20 @@
 const find = (selector) => document.querySelector(selector);
 const help = find("#keys"), search = find("[type=search]");
 
-// Begins at the open conversation.
-const move = (step, list = ".inbox a") => {
+// Begins at the open row.
+const move = (step, list = "[data-row]") => {
   const rows = [...document.querySelectorAll(list)].filter((row) => row.checkVisibility());
-  const current = rows.find((row) => row.matches(":focus")) ?? find(".inbox a[aria-current]");
+  const current = rows.find((row) => row.matches(":focus")) ?? find("[data-row][aria-current]");
   (rows[rows.indexOf(current) + step] ?? current ?? rows[0])?.focus();
 };
 // Leads to the button that ends what is open, chosen or focused.
 const end = () => {
   find(".bulk:not(:has(input:checked)) li:focus-within .pick input")?.click();
-  const button = find(".head [value=end]"), menu = find(".menu");
+  const button = find(".head [value=end]"), menu = find(".menu:has([value=end])");
   if (button?.checkVisibility()) return button.focus();
   if (!menu?.checkVisibility()) return move(1);
   menu.open = true;
-  find(".menu button").focus();
+  menu.querySelector("button").focus();
 };
 const shortcuts = {
   j: () => move(1),

@@ -130,6 +130,23 @@ def test_keys_move_through_the_list_and_do_nothing_in_a_field(person: Person, ru
     person.wait_until(lambda: person.find("html") != page and person.driver.current_url == following)
 
 
+@pytest.mark.parametrize("path", ["/agents", "/leads"])
+def test_keys_move_through_other_lists(path: str, person: Person, run: Run) -> None:
+    lead = ask(run, "POST", "/v3/leads", {"lead": {"agentId": "support", "name": "Ann Jansen"}})["data"]
+    person.open(path)
+    rows = person.driver.find_elements(By.CSS_SELECTOR, "[data-row]")
+    person.find("body").send_keys("j")
+    assert person.driver.switch_to.active_element == rows[0]
+    rows[0].send_keys("e")  # opens no menu
+    assert person.driver.find_elements(By.CSS_SELECTOR, ".menu[open]") == []
+    rows[0].send_keys("?")
+    assert "Next row" in person.read("#keys") and "conversation" not in person.read("#keys")
+    person.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+    rows[0].send_keys(Keys.ENTER)
+    person.wait_until(lambda: f"{path}/" in person.driver.current_url)
+    ask(run, "DELETE", f"/v3/leads/{lead['id']}")
+
+
 def test_the_key_e_ends_the_focused_row_if_no_row_is_chosen(person: Person, run: Run) -> None:
     converse(run, "ends", {"userName": "Nora Ends", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
     person.open("/convos?agent=support&sort=newest")
