@@ -64,29 +64,38 @@ def test_no_person_leaves_a_waiting_conversation_waiting_and_passes_another_to_t
 
 
 @pytest.mark.parametrize(
-    ("fields", "name", "before"),
+    ("fields", "before"),
     [
-        ({"to": "sam"}, "Undo", ("requested_chat", None)),
-        ({"action": "end"}, "Reopen", ("requested_chat", None)),
-        ({"action": "end"}, "Reopen", ("human-chatting", "bo")),
-        ({"to": "sam"}, "Undo", ("human-chatting", "bo")),
-        ({"to": ""}, "Undo", ("human-chatting", "bo")),
+        ({"to": "sam"}, ("requested_chat", None)),
+        ({"action": "end"}, ("requested_chat", None)),
+        ({"action": "end"}, ("human-chatting", "bo")),
+        ({"to": "sam"}, ("human-chatting", "bo")),
+        ({"to": ""}, ("human-chatting", "bo")),
     ],
 )
 def test_an_assignment_and_an_end_are_undone(
-    fields: dict[str, str], name: str, before: tuple[str, str | None], signed_in: Browser, workspace_api: Api
+    fields: dict[str, str], before: tuple[str, str | None], signed_in: Browser, workspace_api: Api
 ) -> None:
     if before[1]:
         submit(signed_in, action="take")
     page = submit(signed_in, **fields)
     assert voice(workspace_api) != before
     ((value, shown),) = re.findall(r'name="undo" value="([^"]*)">([^<]*)<', page.text)
-    assert shown == name
+    assert shown == "Undo"
     for _ in range(2):
         undone = signed_in.submit(page, ANN, {"undo": value, "text": ""})
         assert (undone.status, voice(workspace_api)) == (200, before)
-        is_wait_lost = (name, before[0]) == ("Reopen", "requested_chat")
+        is_wait_lost = (fields, before[0]) == ({"action": "end"}, "requested_chat")
         assert ("The change has been undone." in undone.text) != is_wait_lost and 'name="undo"' not in undone.text
+
+
+def test_the_main_button_of_an_ended_conversation_reopens_it(signed_in: Browser, workspace_api: Api) -> None:
+    assert "Reopen</button>" not in signed_in.open(ANN).text
+    page = submit(signed_in, action="end").text
+    button = '<button form="reply" name="action" value="take" title="[^"]*">Reopen</button>'
+    assert len(re.findall(button, page)) == 1 and "Take over</button>" not in page
+    submit(signed_in, action="take")
+    assert voice(workspace_api) == ("human-chatting", "bo")
 
 
 @pytest.mark.parametrize("to", ["eve", "unknown", "?"])

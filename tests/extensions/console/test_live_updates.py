@@ -19,7 +19,7 @@ def test_news_contain_the_parts_that_follow_the_metadata(signed_in: Browser, wor
     parts = ["state", "assigned", "assignee", "actions", "voice", "tags", "notes", "duration"]
     assert re.findall('data-part="([a-z]+)"', news) == parts
     assert 'value="refund"' in news and "Ended. A reply reopens it." in news
-    assert "Take over" in news and 'value="end"' not in news
+    assert "Reopen</button>" in news and 'value="end"' not in news
 
 
 def test_the_live_address_shows_what_is_new_and_otherwise_nothing(signed_in: Browser, workspace_api: Api) -> None:

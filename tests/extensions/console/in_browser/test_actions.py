@@ -293,13 +293,17 @@ def open_change(person: Person) -> None:
 _HEIGHTS = "return ['.head', '.composer'].map((one) => document.querySelector(one).offsetHeight)"
 
 
-def test_a_phone_shows_the_head_and_the_empty_reply_field_as_one_line_each(person: Person, run: Run) -> None:
+def test_a_phone_shows_the_empty_reply_field_as_one_line_above_its_tools(person: Person, run: Run) -> None:
     converse(run, "ida", {"userName": "Ida", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])  # has no draft
     chromium.resize(person.driver, *NARROW)
     person.open("/convos/support/ida")
-    assert max(person.driver.execute_script(_HEIGHTS)) <= 60
+    head, composer = person.driver.execute_script(_HEIGHTS)
+    assert head <= 60 and composer <= 100
+    for tool in (".saved select", ".send .next", "label[for=as-note]"):
+        assert person.find(tool).is_displayed() and person.find(tool).size["height"] >= 42, tool
+    assert person.find("label[for=as-reply]").location["x"] < 0
     person.find("#text").click()
-    assert person.driver.execute_script(_HEIGHTS)[1] > 100
+    assert person.driver.execute_script(_HEIGHTS)[1] > 130
     person.find("label[for=as-note]").click()
     person.find("#note").send_keys("She has a dog.")
     assert not person.find("#text").is_displayed()

@@ -193,7 +193,7 @@ def test_the_keys_work_after_a_notice_and_escape_leaves_it(person: Person, run: 
     assert press("e") == "end"
     person.leave(person.driver.switch_to.active_element)
     person.sees("The conversation has ended.")
-    person.press("Reopen")
+    person.press("Undo")
     person.sees("The conversation is open again")
     assert person.driver.switch_to.active_element.get_attribute("role") == "status"
     press("e" + Keys.ENTER)
