@@ -195,6 +195,18 @@ def test_the_audit_log_lists_erasures_and_what_operators_viewed(operator: Browse
     assert ",views/bo,create,," in lines[1] and f",erasures/{erasure},create,," in lines[3]
 
 
+def test_the_audit_log_says_what_became_of_a_webhooks_state(operator: Browser, workspace_api: Api) -> None:
+    stream, states = Stream("webhooks"), []
+    hook = {"url": "https://hooks.test/a", "events": ["lead_captured"], "description": "CRM"}
+    webhook = workspace_api.post("/v3/webhooks", {"webhook": hook}).data["id"]
+    for enabled in (False, True):
+        workspace_api.patch(f"/v3/webhooks/{webhook}", {"webhook": {"enabled": enabled}})
+        follow("webhooks", stream.read("webhooks"))
+        states.append(rows(operator.open("/settings/audit").text)[0][1])
+    assert states == ["Changed State Active → Paused", "Changed State Paused → Active"]
+    assert ",CRM,,enabled: Paused → Active" in operator.open("/settings/audit.csv").text
+
+
 def change(at: str, operation: str = "create", resource: str = "clients/bo", by: str = "key") -> Document:
     return {"at": f"2026-11-{at}:00Z", "operation": operation, "resource": resource, "by": {"name": by}}
 

@@ -111,6 +111,13 @@ def test_a_link_fills_in_the_person_to_erase(operator: Browser) -> None:
     assert page.count("<strong>or</strong>") == 2 and 'id="preview"' in page
 
 
+def test_an_erasure_without_matches_is_no_red_button(operator: Browser) -> None:
+    form = operator.open("/settings/erasures")
+    empty = operator.submit(form, "/settings/erasures", {"email": "nobody@a.test"})
+    assert "Nothing matches so far." in empty.text
+    assert '<summary class="button second">Erase anyway…</summary>' in empty.text
+
+
 @pytest.mark.parametrize(
     ("person", "matches"),
     [

@@ -304,6 +304,7 @@ def test_what_failed_is_sent_again_once_per_form(
     assert re.search("0 of 3 delivered</strong> since <time[^>]*>[^<]*</time> · last failure <time", page.text)
     assert '<em class="state bad">Failing</em>' in page.text
     assert '<p class="error">It was not sent in time.</p>' in page.text
+    assert (page.text.count("It was not sent in time."), page.text.count("Same cause as above")) == (1, 3)
     assert "delivered</strong>" not in operator.open(f"{path}?status=expired").text
     for _ in range(2):
         assert "The events have been queued again." in operator.submit(page, f"{path}/deliveries", {}).text

@@ -33,6 +33,7 @@ GRANTS = {
     "api_handler": {
         "clients": "ConditionCheckItem",
         "credentials": "ConditionCheckItem",
+        "webhooks": "BatchGetItem",
         "workspaces": "BatchGetItem",
     },
     "follow_conversations": READ_KEYRING,

@@ -1,4 +1,4 @@
-"""Says what a change did to the rights of a person or an organisation, for the audit log.
+"""Says what a change did to a person's or an organisation's rights, or a webhook's state, for the audit log.
 
 The history contains no values. If a record still has the version that a change wrote, its values are those after the
 change.
@@ -12,11 +12,12 @@ from chalicelib.storage import Document
 if TYPE_CHECKING:
     from chalicelib.extensions.console.presentation.rendering import Texts
 
-_KINDS = ("clients", "orgs")
+_KINDS = ("clients", "orgs", "webhooks")
 _PASSWORD, _PAGES = "dashboardPassword", "canAccess"
 _GRANTED, _FLAGS = ("isOrgAdmin", "canSelfEdit"), ("disabled", "disallowAnyTags")
-MEMBERS = (*_GRANTED, *_FLAGS, _PAGES)
-"""The members of people and organisations whose values the audit log may show."""
+_ENABLED = "enabled"
+MEMBERS = (*_GRANTED, *_FLAGS, _PAGES, _ENABLED)
+"""The members of people, organisations and webhooks whose values the audit log may show."""
 
 
 class ChangedRight(NamedTuple):
@@ -53,6 +54,8 @@ def _outcome(path: str, rights: Document | None, t: "Texts") -> tuple[str, bool 
     value = rights.get(path)
     if path == _PAGES:
         return ", ".join(t(f"page{page}") for page in pages.NAVIGATION if value is None or page in value) or "–", None
+    if path == _ENABLED:
+        return " → ".join(t("enabled" if one else "paused") for one in (not value, value)), bool(value)
     if path in _GRANTED:
         return t("right.granted" if value else "right.removed"), bool(value)
     return t("yes" if value else "no"), bool(value)

@@ -17,9 +17,10 @@ from chalicelib.extensions.console.settings_pages import changed_rights
 from chalicelib.organisations import store as organisations
 from chalicelib.storage import Document, parent_scoped_ids
 from chalicelib.tools.store import ToolRow
+from chalicelib.webhooks import endpoints
 
 _VERSIONS: Any = extensions.service("versions")
-_WEBHOOKS, _ERASURES = "webhooks", "erasures"
+_ERASURES = "erasures"
 # The kinds of acts that have the name of a record, with the record's kind.
 _NAMED_AS = {acts.VIEW: "clients", acts.KEY_VIEW: "agents"}
 _CREDENTIALS = {"tokens": (tokens.ACCESS,), "keys": (tokens.WORKSPACE, tokens.AGENT)}
@@ -30,7 +31,7 @@ _MAX_DELETED = 20  # each costs a request
 class RecordName(NamedTuple):
     """A record's name, the path of its page, and the path of its versions, or an empty path.
 
-    For people and organisations, `version` is the stored version, and `rights` contains its rights.
+    For people, organisations and webhooks, `version` is the stored version, and `rights` contains its rights or state.
     """
 
     name: str
@@ -43,8 +44,8 @@ class RecordName(NamedTuple):
 def read(workspace_id: str, resources: Iterable[str]) -> dict[str, RecordName]:
     """Return the names of the existing records among these resources, such as `agents/support`.
 
-    This costs one request for agents, tools, people and organisations, and one if there are webhooks. Access tokens
-    cost two requests and keys four, because their ids are not their keys in the database. Only the newest 100 active
+    This costs one request for agents, tools, people, organisations and webhooks. Access tokens cost two requests and
+    keys four, because their ids are not their keys in the database. Only the newest 100 active
     tokens and keys of each kind have names. An agent's key has the agent's name. Erasures cost one request, and the
     newest 100 have names. Other acts have the name of their person or agent.
     """
@@ -58,7 +59,7 @@ def read(workspace_id: str, resources: Iterable[str]) -> dict[str, RecordName]:
     names |= {
         one: names[record]._replace(versions="", version=None) for one, record in acted_on.items() if record in names
     }
-    return {**names, **(_webhooks() if _WEBHOOKS in kinds else {}), **(_erasures() if _ERASURES in kinds else {})}
+    return {**names, **(_erasures() if _ERASURES in kinds else {})}
 
 
 def _record_of_act(resource: str) -> str:
@@ -153,14 +154,10 @@ def _credential(row: CredentialRow, names: dict[str, RecordName]) -> RecordName:
     return RecordName(agent.name if agent else row.name, paths.get(row.kind, ""))
 
 
-def _webhooks() -> dict[str, RecordName]:
-    listed = calls.get("/v3/webhooks")["data"]
-    return {
-        f"{_WEBHOOKS}/{one['id']}": RecordName(
-            display_name(one, "description", "url", "id"), f"/settings/webhooks/{quote(one['id'])}"
-        )
-        for one in listed
-    }
+def _webhook(row: endpoints.WebhookRow) -> RecordName:
+    webhook, path = row.open(), f"/settings/webhooks/{quote(row.webhook_id)}"
+    name = display_name(webhook, "description", "url") or row.webhook_id
+    return RecordName(name, path, version=row.version_tag, rights=_rights(webhook))
 
 
 def _erasures() -> dict[str, RecordName]:
@@ -176,6 +173,14 @@ def _erasures() -> dict[str, RecordName]:
     }
 
 
-_KEYS = {"agents": agents.key, "tools": _tool_key, "clients": clients.key, "orgs": organisations.key}
-_NAMES: dict[str, Any] = {"agents": _agent, "tools": _tool, "clients": _client, "orgs": _organisation}
+_KEYS = {
+    "agents": agents.key,
+    "tools": _tool_key,
+    "clients": clients.key,
+    "orgs": organisations.key,
+    "webhooks": endpoints.key,
+}
+_NAMES: dict[str, Any] = {
+    "agents": _agent, "tools": _tool, "clients": _client, "orgs": _organisation, "webhooks": _webhook,
+}  # fmt: skip
 _LAST_NAMES = {"agents": "title", "tools": "name"}
