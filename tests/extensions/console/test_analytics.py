@@ -11,8 +11,7 @@ import pytest
 
 from chalicelib import clock, ids, queues, storage
 from chalicelib.conversations.counted_changes import CountedChange
-from chalicelib.extensions.console.access import sessions
-from chalicelib.extensions.console.figure_pages import overview
+from chalicelib.extensions.console.access import sessions, visible_agents
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
 from tests.api import Api
@@ -114,7 +113,7 @@ def test_pages_say_when_they_show_only_the_first_agents(
     sessions.clear_cache()
     # An operator sees two agents. The organisation lists three agent ids, and the first agent does not exist.
     for most, by_operator, by_person in ((1, 1, 0), (2, None, 1), (3, None, None)):
-        monkeypatch.setattr(overview, "MAX_AGENTS", most)
+        monkeypatch.setattr(visible_agents, "MAX_AGENTS", most)
         for browser, count_on_page in ((operator, by_operator), (signed_in, by_person)):
             for path in ("/overview", "/analytics", "/leads", "/convos?tab=all"):
                 page = browser.open(path).text
@@ -215,7 +214,7 @@ def _operator(workspace: NewWorkspace) -> Browser:
 
 
 def test_each_time_in_a_template_has_a_datetime() -> None:
-    folder = Path(overview.__file__).parent.parent / "templates"
+    folder = Path(visible_agents.__file__).parent.parent / "templates"
     for file in folder.iterdir():
         if file.name not in ("times.html", "mail.html"):
             text = re.sub(
