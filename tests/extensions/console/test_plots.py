@@ -64,6 +64,11 @@ def test_a_small_line_has_only_the_finished_intervals() -> None:
     assert trends["handoffRate"] == ("", 1)
 
 
+def test_a_small_line_has_the_unfinished_interval_if_nothing_was_counted_before() -> None:
+    trends = plots.trends(("leads",), series("leads", 0, 0, 4, 9), 2)
+    assert trends["leads"] == ("M-1,100 0,100 1,100 2,0 3,0V120H-1Z", 2)
+
+
 def test_a_small_line_has_the_average_of_the_unfinished_interval() -> None:
     trends = plots.trends(("averageSeconds",), series("averageSeconds", 30, None, 60), 2)
     assert trends["averageSeconds"] == ("M-1,50 0,50 2,0 3,0V120H-1Z", 2)

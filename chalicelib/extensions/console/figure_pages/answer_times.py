@@ -10,6 +10,7 @@ from chalicelib.storage import Document
 
 _REPORTS: Any = extensions.service("series")
 MEDIAN, AVERAGE, QUICK = "medianFirstAnswerSeconds", "averageFirstAnswerSeconds", "quickAnswerRate"
+ABOUT = "aboutFirstAnswerSeconds"
 _QUICK = "firstAnswersWithin15Minutes"
 # The assumed longest time, in seconds, of answers that took more than a day.
 _LONGEST = 7 * 24 * 60 * 60
@@ -20,12 +21,15 @@ _UNITS = ((60, 5), (600, 10), (3_600, 60), (86_400, 600), (_LONGEST, 3_600))
 def of_entry(entry: Document) -> Document:
     """Return the median time to the first answer, and the rounded percentage of answers within 15 minutes.
 
-    Return neither without answers, or if an earlier release counted some of the answers without these times.
+    `ABOUT` is the average, rounded as an estimated median, which it accompanies. Return none of them without answers,
+    or if an earlier release counted some of the answers without these times.
     """
     timed = entry.get(_REPORTS.TIMED)
     if not timed or timed < entry["firstAnswers"]:
         return {}
-    return {MEDIAN: _median(entry, timed), QUICK: round(100 * entry[_QUICK] / timed)}
+    median, average = _median(entry, timed), int(entry[AVERAGE])
+    about = average if median == average else _rounded(average)
+    return {MEDIAN: median, ABOUT: about, QUICK: round(100 * entry[_QUICK] / timed)}
 
 
 def known(names: tuple[str, ...], totals: Document) -> tuple[str, ...]:

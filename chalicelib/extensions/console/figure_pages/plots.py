@@ -92,12 +92,17 @@ def plot(
 def trends(names: Sequence[str], series: Sequence[Document], finished: int) -> dict[str, Trend]:
     """Return the small line of each name that has counts. It has no axis and no previous period.
 
-    An unfinished interval's count is too low for the line, but its average is not. A line has at most 45
-    points, which are the means of neighbouring intervals.
+    An unfinished interval's count is too low for the line, unless it is the only one. Its average is not. A line has
+    at most 45 points, which are the means of neighbouring intervals.
     """
-    ended = series[: max(1, finished)]
-    of_name = {name: series if name.endswith("Seconds") else ended for name in names}
-    return {name: _trend([entry.get(name) for entry in entries]) for name, entries in of_name.items()}
+    return {name: _trend(_trend_values(name, series, finished)) for name in names}
+
+
+def _trend_values(name: str, series: Sequence[Document], finished: int) -> list[_Value]:
+    """Return the values of the intervals that have ended, or also the unfinished one's if these are all 0."""
+    values = [entry.get(name) for entry in series]
+    ended = values if name.endswith("Seconds") else values[: max(1, finished)]
+    return ended if any(ended) else values[: finished + 1]
 
 
 def _trend(intervals: list[_Value]) -> Trend:
