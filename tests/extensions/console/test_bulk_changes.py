@@ -64,6 +64,11 @@ def test_ended_conversations_are_reopened_unless_they_have_changed(
     again = undo(ended)  # pressed twice
     assert again.status == 200 and "Conversations open again: 2." in again.text
     ended = change(signed_in, page, "end", ANN, BEA)
+    signed_in.submit(signed_in.open("/convos/sales/Ann"), "/convos/sales/Ann", {"action": "take"})
+    assert undo(ended).status == 409  # another change of the same person followed
+    assert read(workspace_api, "sales", "Ann")["chatAssignedTo"] == "bo"
+    workspace_api.patch("/v3/agents/sales/convos/Ann", {"conversation": {"state": "requested_chat"}})
+    ended = change(signed_in, page, "end", ANN, BEA)
     workspace_api.patch("/v3/agents/sales/convos/Ann", {"conversation": {"state": "human-chatting"}})
     refused = undo(ended)
     assert refused.status == 409 and "Conversations open again: 1." in refused.text

@@ -87,9 +87,15 @@ def has_ended(row: ConversationRow) -> bool:
 
 
 def is_reopened_by(row: ConversationRow, name: str) -> bool:
-    """Return whether the person or key with this name caused the newest transfer, which reopened the conversation."""
-    newest = transfers_of(row)[-1:]
-    return [(one.old, one.kind, one.name) for one in newest] == [(_ENDED, tokens.SESSION, name)]
+    """Return whether the newest transfer is the one with which the person or key undid the end of the conversation.
+
+    It restored the state and the assignee before the end.
+    """
+    *_, end, newest = (None, None, *transfers_of(row))
+    if end is None or newest is None or end.new != _ENDED:
+        return False
+    before = (end.old or _AI, end.old_to or "", tokens.SESSION, name)
+    return (newest.new, newest.to or "", newest.kind, newest.name) == before
 
 
 def has_new_wait(row: ConversationRow) -> bool:
