@@ -7,9 +7,8 @@ from urllib.parse import urlencode
 import pytest
 
 from chalicelib import errors, storage
-from chalicelib.extensions.console.access import sessions
+from chalicelib.extensions.console.access import sessions, visible_agents
 from chalicelib.extensions.console.access.session_store import MAX_ATTEMPTS, MAX_ATTEMPTS_ANYWHERE, TooManyAttempts
-from chalicelib.extensions.console.figure_pages import overview
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.extensions.console.browser import Browser
@@ -224,7 +223,7 @@ def test_pages_say_months_numbers_and_errors_in_the_language_of_the_organisation
         assert said in page.text and "agent does not" not in page.text and "administrator" not in page.text
 
 
-@pytest.mark.parametrize(("module", "name"), [(sessions, "current"), (overview, "visible_agents")])
+@pytest.mark.parametrize(("module", "name"), [(sessions, "current"), (visible_agents, "read")])
 def test_an_unavailable_page_does_not_name_an_address(
     browser: Browser, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
 ) -> None:
