@@ -111,5 +111,18 @@ def test_the_page_says_when_a_visitor_has_written(operator: Browser, workspace_a
     assert f'<a href="{operator.home}/convos/support/v%401">Ann &lt;b&gt;</a>, <time' in page
 
 
+def test_the_first_steps_lead_to_the_agent_that_was_tried_last_or_has_a_visitor(
+    operator: Browser, workspace_api: Api
+) -> None:
+    def site_agents() -> set[str]:
+        return {*re.findall(r'/agents/(\w+)/site"', operator.open("/overview").text)}
+
+    for tried in ("other", "support", "other"):
+        operator.submit(operator.open(f"/agents/{tried}/try"), "/try", {"text": "A trial"})
+        assert site_agents() == {tried}
+    workspace_api.post("/agents/support/interact/visitor-1/state", written("Hello"))
+    assert site_agents() == {"support"}
+
+
 def written(text: str) -> dict[str, list[object]]:
     return {"turns": [{"from": "human", "messages": [{"item": {"text": text}}]}]}

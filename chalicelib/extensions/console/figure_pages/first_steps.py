@@ -53,7 +53,8 @@ def read(session: Session, titles: dict[str, str], report: Any) -> FirstSteps:
     if len(conversations) >= _FEW_CONVERSATIONS:
         return FirstSteps()
     organisations = calls.get("/v3/orgs", {"pageSize": _FEW_RECORDS})["data"]
-    steps = [*_of_agent(next(iter(titles), None), conversations), _colleague([one["ID"] for one in organisations])]
+    agent_id = _agent_in_use(conversations) or next(iter(titles), None)
+    steps = [*_of_agent(agent_id, conversations), _colleague([one["ID"] for one in organisations])]
     has_customer = any(not one["ID"].startswith(new_organisation.OWN) for one in organisations)
     is_empty = not count and all(one["ID"].startswith(TRIAL) for one in conversations)
     return FirstSteps() if all(step.is_done for step in steps) else _with_bots(steps, has_customer, is_empty)
@@ -77,6 +78,18 @@ def _of_agent(agent_id: str | None, conversations: list[Any]) -> list[FirstStep]
         FirstStep("try", page and f"{page}/try", bool(ids)),
         FirstStep("site", page and f"{page}/site", site_visitors.newest(conversations) is not None),
     ]
+
+
+def _agent_in_use(conversations: list[Any]) -> str | None:
+    """Return the id of the agent to which a visitor wrote or, without one, that was tried last."""
+    trials = (one for one in conversations if one["ID"].startswith(TRIAL))
+    latest = max(trials, key=_id_of, default=None)  # the ids of trials are in the order of time
+    used: Document | None = site_visitors.newest(conversations) or latest
+    return used["agentId"] if used else None
+
+
+def _id_of(conversation: Document) -> str:
+    return str(conversation["ID"])
 
 
 def _conversations(agent_id: str) -> list[Any]:
