@@ -1,10 +1,9 @@
-"""The work of the clients who answer conversations: their messages, their first answers, and the ends that they set.
+"""The work of the clients who answer conversations: the first answers to requests for a person, and the ends.
 
-The work belongs to the client who changes the conversation's state or assignee in the same write, such as a reply that
-takes over. Without such a change, or if another credential makes it, the work belongs to the conversation's assignee.
+A stream record names the client who changed a conversation's state or assignee in the console. An end counts for this
+client, and a first answer for this client or else for the assignee, who has taken over or is assigned by the API.
+Messages do not count, because the record of a reply without such a change does not name its author.
 """
-
-from collections.abc import Mapping
 
 from chalicelib import storage
 from chalicelib.conversations import store
@@ -15,7 +14,7 @@ from chalicelib.extensions.reports import hours
 from chalicelib.ids import IDENTIFIER
 from chalicelib.storage import Document
 
-_COUNTS = ("firstAnswers", "firstAnswerMilliseconds", "ends", "endMilliseconds")
+_ANSWERS, _ENDS = ("firstAnswers", "firstAnswerMilliseconds"), ("ends", "endMilliseconds")
 
 
 def with_work(change: CountedChange, row: ConversationRow) -> CountedChange:
@@ -23,23 +22,21 @@ def with_work(change: CountedChange, row: ConversationRow) -> CountedChange:
 
     `row` is the conversation after the change.
     """
-    metadata = store.read_metadata(row)
     transfer = storage.unseal(row, "received").get("transfer") if row.received else None
-    counts, client_id = _work(change, metadata, transfer), _client(metadata, transfer)
-    has_work = client_id is not None and any(counts.values())
-    return change._replace(values={**change.values, hours.PERSON: {client_id: counts}}) if has_work else change
+    author = _author(transfer)
+    work: dict[str, dict[str, int]] = {}
+    for names, client_id in ((_ANSWERS, author or _assignee(row)), (_ENDS, author)):
+        if client_id is not None and change.counts[names[0]]:
+            work.setdefault(client_id, {}).update((name, change.counts[name]) for name in names)
+    return change._replace(values={**change.values, hours.PERSON: work}) if work else change
 
 
-def _client(metadata: Document, transfer: Document | None) -> str | None:
+def _author(transfer: Document | None) -> str | None:
+    """Return the client who changed the state or the assignee. The name of another credential is no identifier."""
     kind, _, name = storage.split_author((transfer and transfer["author"]) or "##")
-    # The name of another credential's session is no identifier.
-    client_id = name if kind == tokens.SESSION and IDENTIFIER.fullmatch(name) else metadata.get("chatAssignedTo")
+    return name if kind == tokens.SESSION and IDENTIFIER.fullmatch(name) else None
+
+
+def _assignee(row: ConversationRow) -> str | None:
+    client_id = store.read_metadata(row).get("chatAssignedTo")
     return client_id if isinstance(client_id, str) and IDENTIFIER.fullmatch(client_id) else None
-
-
-def _work(change: CountedChange, metadata: Document, transfer: Document | None) -> Mapping[str, int]:
-    """Return the counts of a person's work. New messages belong to it while a person is chatting."""
-    states = (metadata.get("state"), transfer and transfer["before"]["state"])
-    is_chatting = store.WITH_PERSON in states and metadata.get("lastMessageFrom") != "human"
-    messages = change.counts["messages"] - change.counts["interactions"] if is_chatting else 0
-    return {"messages": messages, **{name: change.counts[name] for name in _COUNTS}}

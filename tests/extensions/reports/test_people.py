@@ -20,9 +20,9 @@ from tests.followers import follow
 from tests.old_agents import create_old_agent
 from tests.webhooks.pipeline import Stream
 
-Work = dict[str, tuple[int, int, int, int]]
-"""The messages, first answers, seconds to these, and ends, by client id."""
-_NAMES = ("messages", "firstAnswers", "firstAnswerMilliseconds", "ends")
+Work = dict[str, tuple[int, int, int]]
+"""The first answers, milliseconds to these, and ends, by client id."""
+_NAMES = ("firstAnswers", "firstAnswerMilliseconds", "ends")
 _END = START + 3 * 3_600
 
 
@@ -69,7 +69,7 @@ def _handled(api: Api, at: At, patch: pytest.MonkeyPatch) -> Work:
             write(api, "bot", visitor)
             as_client(own, "sam")
             api.patch(f"/v3/agents/support/convos/{visitor}", {"conversation": {"state": "ended_chat"}})
-    return {"noor": (12, 6, 180_000, 0), "sam": (12, 6, 180_000, 12)}
+    return {"noor": (6, 180_000, 0), "sam": (6, 180_000, 12)}
 
 
 def test_work_counts_once_for_its_author_or_the_assignee(
@@ -89,18 +89,28 @@ def test_work_counts_once_for_its_author_or_the_assignee(
     assert work(workspace) == expected
 
 
-def test_messages_of_visitors_and_of_the_ai_are_no_work(
+def test_messages_and_ends_by_other_credentials_are_no_work_of_the_assignee(
     api: Api, stream: Stream, at: At, workspace: NewWorkspace
 ) -> None:
     write(api, "human")
-    write(api, "bot")
     write(api, "bot", assignToUserId="noor")
     write(api, "human")
-    write(api, "human", message={"type": "launch", "item": {}})
-    change(api, state="ai-chatting", chatAssignedTo="")
     write(api, "bot")
+    change(api, state="ended_chat")
     follow("conversations", stream.read("conversations"))
-    assert work(workspace) == {"noor": (1, 0, 0, 0)}
+    assert work(workspace) == {}
+
+
+def test_the_first_answer_to_a_colleagues_conversation_is_the_authors(
+    api: Api, stream: Stream, at: At, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(api, "human", state="requested_chat", assignToUserId="noor")
+    at(30)
+    with monkeypatch.context() as own:
+        as_client(own, "sam")
+        write(api, "bot", state="human-chatting")
+    follow("conversations", stream.read("conversations"))
+    assert work(workspace) == {"sam": (1, 30_000, 0)}
 
 
 @pytest.mark.parametrize("name", ["Main key", "", "x" * 129])
@@ -127,6 +137,7 @@ def test_only_days_with_work_have_a_row_for_it(api: Api, stream: Stream, at: At,
     follow("conversations", stream.read("conversations"))
     counts.recount_all(workspace.workspace_id, "support")
     assert rows() == ["counts", "groups"]
+    write(api, "human", state="requested_chat")
     write(api, "bot", assignToUserId="noor")
     follow("conversations", stream.read("conversations"))
     counts.recount_all(workspace.workspace_id, "support")
@@ -140,8 +151,8 @@ def test_work_is_deleted_with_the_agent(
     work_of_noor = CountedChange(
         storage.join_key(workspace.workspace_id, "support"),
         ids.new_id(),
-        {"messages": 1},
-        {hours.PERSON: {"noor": {"messages": 1}}},
+        {"ends": 1},
+        {hours.PERSON: {"noor": {"ends": 1}}},
     )
     with monkeypatch.context() as own:
         own.setattr(queues, "send", lambda *_: None)
@@ -155,11 +166,14 @@ def test_work_is_deleted_with_the_agent(
 
 def test_counts_of_an_earlier_release_have_no_work(api: Api, stream: Stream, at: At, workspace: NewWorkspace) -> None:
     """An earlier release stores changes without work, and ignores the work in changes and the row for it."""
+    write(api, "human", state="requested_chat")
+    at(30)
     write(api, "bot", assignToUserId="noor")
     follow("conversations", stream.read("conversations"))
-    (row,) = storage.scan(counts.ChangeRow, counts.ChangeRow.period.startswith("change#"))
+    changes = storage.scan(counts.ChangeRow, counts.ChangeRow.period.startswith("change#"))
+    (row,) = [one for one in changes if "work" in one.open()]
     document = row.open()
-    assert document.pop("work") == {"noor": [0, 0, 0, 1, 0, 0, 0, 0, 0]}
+    assert {*document.pop("work")} == {"noor"}
     assert set(document) == {"counts", "values"}
     row.seal(document)
     storage.save_many([row])

@@ -22,7 +22,7 @@ _PERIODS = ("totals", "previous")
 # The figures of the table that compares agents or organisations.
 _COLUMNS = ("conversations", "handoffs", "leads", "medianFirstAnswerSeconds")
 # The figures of the table that compares people, whose other figures are not counted.
-_WORK_COLUMNS = ("messages", "firstAnswers", "medianFirstAnswerSeconds", "ends")
+_WORK_COLUMNS = ("firstAnswers", "medianFirstAnswerSeconds", "ends")
 
 
 def choices(session: Session) -> tuple[str, ...]:
