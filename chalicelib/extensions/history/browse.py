@@ -7,7 +7,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.extensions.history import changes, store
+from chalicelib.extensions.history import changes, restorations, store
 from chalicelib.extensions.history.rows import ACTS, DELETE, HistoryRow
 from chalicelib.http import auth, current_request, pages, parameters
 
@@ -100,9 +100,11 @@ def _version(row: HistoryRow) -> dict[str, Any] | None:
 
 
 def _common(row: HistoryRow, entry: dict[str, Any]) -> dict[str, Any]:
-    by = entry.get("by")
+    # A follower of an earlier release does not know the mark of a restore, and stores it with the author.
+    by, marked = restorations.split(entry.get("by"))
     author = None if by is None else dict(zip(("kind", "id", "name"), storage.split_author(by), strict=True))
-    restored = {name: entry[name] for name in ("restoredFrom",) if name in entry}
+    number = entry.get("restoredFrom", marked)
+    restored = {} if number is None else {"restoredFrom": number}
     return {"at": clock.iso(row.milliseconds // 1000), "by": author, "changed": entry["changed"], **restored}
 
 

@@ -206,6 +206,21 @@ def test_a_version_is_the_record_as_it_was_and_can_be_restored(history: History,
     assert again == {name: value for name, value in restored.items() if name != "tools"}
 
 
+@pytest.mark.parametrize(
+    ("kept", "author"), [("session#bo#Bo de Vries", {"id": "bo", "name": "Bo de Vries"}), ("", None)]
+)
+def test_a_restore_that_an_earlier_release_recorded_has_its_author(
+    workspace: NewWorkspace, api: Api, kept: str, author: dict[str, str] | None
+) -> None:
+    api.post("/v2/agents/support", {"title": "One"})
+    entry = {"operation": "update", "by": f"restored@1795863075308#{kept}", "changed": ["title"]}
+    storage.save_many([rows.new(workspace.workspace_id, "agents", "support", ids.new_id(), entry)])
+    by = author and {"kind": "session", **author}
+    for shown in (api.get("/v3/history").data[0], api.get("/v3/agents/support/versions").data[0]):
+        assert (shown["by"], shown["restoredFrom"]) == (by, 1795863075308)
+    assert len(api.get("/v3/history?by=bo").data) == (1 if author else 0)
+
+
 def test_a_restored_tool_keeps_the_secrets_of_today_and_gets_back_a_removed_field(history: History, api: Api) -> None:
     api.post("/v2/agents/support", {})
     made = api.post("/v3/agents/support/tools", TOOL_BODY).data
