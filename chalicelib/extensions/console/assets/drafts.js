@@ -27,7 +27,7 @@ addEventListener("submit", ({ target }) => { if (target.matches("[action$='/sign
 // Asks before unsaved changes are lost.
 window.oninput = ({ target }) => target.form?.classList.add("changed");
 window.onsubmit = window.onreset = ({ target }) => target.classList.remove("changed");
-window.onbeforeunload = () => document.querySelector(".changed > .sticky:not(:focus-within)");
+window.onbeforeunload = () => document.querySelector(".changed > .sticky:not(:has(a:focus))");
 
 // A reload must not confirm an action again.
 const address = new URL(location);

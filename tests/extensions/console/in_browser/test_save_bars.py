@@ -39,3 +39,19 @@ def test_the_button_that_saves_stays_in_sight(browsers: tuple[Chrome, Chrome], r
         for path in _FORMS:
             person.open(path)
             assert person.driver.execute_script(_COVERED) == [True, []], (size, path)
+
+
+def test_the_way_to_try_an_agent_loses_no_changes(browsers: tuple[Chrome, Chrome], run: Run) -> None:
+    person = Person(browsers[0], run)
+    person.sign_in_as_operator()
+    person.open("/agents/support")
+    link = person.find(".sticky a[href$='/try']")
+    assert link.is_displayed()
+    person.fill("title", "Another title")
+    assert not link.is_displayed()
+    # A key in the bar leads to another page, too.
+    person.driver.execute_script("document.querySelector('.sticky button:not(.second)').focus()")
+    assert person.driver.execute_script("return Boolean(onbeforeunload())")
+    person.find(".sticky .second[type=reset]").click()
+    assert link.is_displayed() and not person.driver.execute_script("return Boolean(onbeforeunload())")
+    person.leave(link)
