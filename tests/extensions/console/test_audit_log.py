@@ -192,7 +192,8 @@ def test_the_audit_log_lists_erasures_and_what_operators_viewed(operator: Browse
     (only,) = rows(operator.open("/settings/audit?kind=views").text)
     assert only == view
     lines = operator.open("/settings/audit.csv").text.splitlines()
-    assert ",views/bo,create,," in lines[1] and f",erasures/{erasure},create,," in lines[3]
+    assert ",views/bo,view,," in lines[1] and f",erasures/{erasure},start,," in lines[3]
+    assert ",keyviews/support,show,," in lines[2]
 
 
 def test_the_audit_log_says_what_became_of_a_webhooks_state(operator: Browser, workspace_api: Api) -> None:

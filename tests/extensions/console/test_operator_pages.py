@@ -114,8 +114,17 @@ def test_a_link_fills_in_the_person_to_erase(operator: Browser) -> None:
 def test_an_erasure_without_matches_is_no_red_button(operator: Browser) -> None:
     form = operator.open("/settings/erasures")
     empty = operator.submit(form, "/settings/erasures", {"email": "nobody@a.test"})
-    assert "Nothing matches so far." in empty.text
+    assert "<h2>Nothing was found</h2>" in empty.text and "These records match" not in empty.text
     assert '<summary class="button second">Erase anyway…</summary>' in empty.text
+
+
+def test_an_erasure_without_matches_promises_no_number(
+    operator: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasure_preview, "_MAX_LEADS", 1)
+    workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "email": "eve@a.test"}})
+    page = operator.open("/settings/erasures?email=ann%40a.test").text
+    assert "leads: none found, and all events" in page and "at least 0" not in page
 
 
 @pytest.mark.parametrize(

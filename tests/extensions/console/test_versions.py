@@ -75,11 +75,11 @@ def test_a_restored_version_names_the_version_that_it_restored(operator: Browser
     assert "<b>" not in operator.open(f"{AGENT}?saved=restored&version=<b>").text
     follow("agents", stream.read("agents"))
     listed = operator.open(f"{AGENT}/versions").text
-    assert listed.count(f"Restored from Version {position}<") == 1
+    assert listed.count(f"Restored from version {position}<") == 1
     newest = re.findall(r'/versions/(\d+)"', listed)[0]
     opened = operator.open(f"{AGENT}/versions/{newest}").text
     assert re.search(rf'Restored from</dt><dd><a href="[^"]*/{first}">Version {position}</a>', opened)
-    assert "Restored from Version from" in operator.open("/settings/audit").text
+    assert "</em> Restored the version from " in operator.open("/settings/audit").text
     assert f",restoredFrom: {first}; title: Second → First" in operator.open("/settings/audit.csv").text
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from chalicelib.credentials import tokens
+from chalicelib.extensions.console.access import acts
 from chalicelib.extensions.console.agent_pages.version_excerpts import Excerpts
 from chalicelib.extensions.console.presentation.differences import Difference
 from chalicelib.extensions.console.presentation.member_names import value_text
@@ -17,6 +18,8 @@ COLUMNS = (
 )  # fmt: skip
 _ARROW, _BETWEEN = " → ", "; "
 _NOT_READ = "…"  # stands for the values that a page does not read, because they would cost a request per record
+# What the page calls the acts. In the history, their operation is `create`.
+_ACTS = {acts.ERASURE: "start", acts.VIEW: "view", acts.KEY_VIEW: "show"}
 _UPDATE, _WITH_VERSIONS = "update", ("agents/", "tools/")
 
 
@@ -31,7 +34,7 @@ def _cells(change: Document, details: Document, t: Texts) -> tuple[Any, ...]:
     author = (by.get("kind"), by.get("id"), by.get("name"), person)
     name = change["record"].name if change["record"] else None
     organisation = details["organisation_names"].get(change["id"])
-    changed = change["resource"], change["operation"], " ".join(change["changed"])
+    changed = change["resource"], _ACTS.get(change["act"], change["operation"]), " ".join(change["changed"])
     return change["at"], *changed, *author, name, organisation, _values(change, details, t)
 
 
