@@ -307,7 +307,7 @@ def test_the_longest_wait_is_one_click_away(signed_in: Browser, workspace_api: A
     for name in ("Ann", "Bea"):
         converse(workspace_api, "sales", name, "requested_chat")
         pass_time(60)
-    title = "The longest wait that is not a colleague’s: Ann"
+    title = "The oldest request or message that is not a colleague’s: Ann"
     link = f'<a class="next button small" href="{{}}/convos/sales/Ann{{}}" title="{title}">Answer next in line</a>'
     assert link.format(signed_in.home, "") in signed_in.open("/convos").text
     query = "?tab=waiting&amp;sort=newest"

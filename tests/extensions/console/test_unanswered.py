@@ -80,3 +80,38 @@ def test_a_visitor_who_writes_again_comes_up(signed_in: Browser, workspace_api: 
         'class="active">started <time datetime="[^"]*" data-as="time"', signed_in.open("/convos?tab=all").text
     )
     assert len(started) == 3
+
+
+def test_an_unanswered_conversation_shows_its_last_message_and_no_wait(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    for name, state in (("Ann", "requested_chat"), ("Bea", "human-chatting"), ("Cor", "human-chatting")):
+        converse(workspace_api, "sales", name, state)
+        pass_time(60)
+    pass_time(3 * 3_600)
+    workspace_api.patch("/v3/agents/sales/convos/Bea", {"conversation": {"tags": ["vip"]}})  # keeps her place
+    converse(workspace_api, "sales", "Ann", None)
+    pass_time(2 * 3_600)
+    rows = [
+        {
+            name: re.findall("<time [^>]*>[^<]*</time>|Unanswered", row)
+            for name, row in re.findall(r"<strong>(\w+)</strong>(.*?)</a>", signed_in.open(path).text, re.DOTALL)
+        }
+        for path in ("/convos?tab=waiting", "/convos?tab=all")
+    ]
+    assert [*rows[0]] == ["Ann", "Bea", "Cor"]
+    times = [{name: shown[:2] for name, shown in one.items()} for one in rows]
+    assert times[0] == times[1] and "waits 5 hr" in rows[0]["Ann"][0]
+    assert all('data-as="ago"' in shown[0] and shown[1] == "Unanswered" for shown in (rows[0]["Bea"], rows[0]["Cor"]))
+
+
+def test_a_person_takes_an_unanswered_conversation_without_an_assignee(signed_in: Browser, workspace_api: Api) -> None:
+    for name, to in (("Ann", None), ("Bea", None)):
+        converse(workspace_api, "sales", name, "human-chatting", to)
+    page = signed_in.open("/convos")
+    form = {"action": "assign", "to": "bo", "free": "on"}
+    assert names_in(signed_in.submit(page, "/convos", form | {"pick.sales/Ann": "on"})) == ["Ann", "Bea"]
+    assert page.text.count('aria-label="Assign to me: ') == 2
+    assert names_in(signed_in.open("/convos?tab=mine")) == ["Ann"]
+    workspace_api.post("/v3/agents/sales/convos/Bea/messages", REPLY)
+    assert signed_in.submit(page, "/convos", form | {"pick.sales/Bea": "on"}).status == 409

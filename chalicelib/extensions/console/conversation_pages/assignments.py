@@ -7,6 +7,7 @@ from chalicelib.conversations.rows import ConversationRow
 from chalicelib.extensions.console.access import calls, guard
 from chalicelib.extensions.console.access.sessions import Session
 from chalicelib.extensions.console.conversation_pages import event_lines
+from chalicelib.extensions.console.inbox_pages import previews
 
 _PATH = "/v3/agents/{agent_id}/convos/{convo_id}"
 _ASSIGN = f"{_PATH}/assign"
@@ -15,12 +16,13 @@ _ASSIGN = f"{_PATH}/assign"
 def assign(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
     """Assign the conversation to a person, or to no person. A waiting conversation waits until its assignee answers.
 
-    If the form is for a `free` conversation, raise PreconditionFailed if it does not wait or another person has it.
+    If the form is for a `free` conversation, raise PreconditionFailed if it neither waits nor is unanswered, or another
+    person has it.
     """
     to = _named(session, fields["email"]) if fields.get("email") else fields.get("to")
     record, etag = calls.read(_PATH, **values)
     waits = record.get("state") == conversations.HANDOFF
-    if fields.get("free") and not (waits and record.get("chatAssignedTo") in (None, "", to)):
+    if fields.get("free") and not (previews.needs_answer(record) and record.get("chatAssignedTo") in (None, "", to)):
         raise guard.form_error(session, "assignee.taken", errors.PreconditionFailed)
     _assign_to(session, to, conversations.HANDOFF if waits else "", values, etag)
 

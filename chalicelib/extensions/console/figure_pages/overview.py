@@ -60,5 +60,6 @@ def _waiting(session: Session) -> Document:
         "colleagues": dict(colleagues.list_assignees(session, first)),
         "waiting_count": waiting.counts["waiting"],
         "hours_of_long_wait": inbox.hours_of_long_wait,
+        "since_of": previews.since,
         "place": partial(previews.place, session),
     }

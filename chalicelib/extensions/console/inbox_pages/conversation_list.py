@@ -196,6 +196,7 @@ def _read(
     agents = visible_agents.read(session)
     read_step, max_steps = _reader(session, agents, query, conditions), MAX_STEPS if query["q"] else 1
     page = all_conversations.read_steps(read_step, query["cursor"] or None, max_steps, selected)
+    page = page._replace(conversations=inbox.with_waits(page.conversations, waiting.all_waiting))
     return ConversationList(query, tab, waiting.counts, page, agents, waiting.all_waiting)
 
 
@@ -251,6 +252,7 @@ def row_values(session: Session, listed: ConversationList, selected: Document | 
         "author": partial(previews.author, session),
         "is_unanswered": previews.is_unanswered,
         "needs_answer": previews.needs_answer,
+        "since_of": previews.since,
         "place": partial(previews.place, session),
         "long_waits": listed.long_waits,
         "following": listed.following,

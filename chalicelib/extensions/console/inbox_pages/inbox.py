@@ -11,7 +11,6 @@ from chalicelib.conversations.rows import ConversationRow
 from chalicelib.extensions.console.access.sessions import Session
 from chalicelib.extensions.console.inbox_pages import previews
 from chalicelib.extensions.console.presentation import waiting_count
-from chalicelib.extensions.console.presentation.template_filters import unix_seconds
 from chalicelib.extensions.console.presentation.trial_marks import is_trial
 from chalicelib.http import parameters
 from chalicelib.storage import Document, split_key
@@ -49,7 +48,8 @@ def read(session: Session, conditions: Filters = ANY, agent_id: str | None = Non
     """Return the visible agents' inbox. The conditions and the agent limit the lists, but not the counts.
 
     A conversation with a person waits, too, if the visitor has written again, and if it is the person's own or
-    unassigned. Among the person's own conversations, those that wait come first, then those that are unanswered.
+    unassigned. No record says when that wait began, so its place follows the visitor's last message. Among the person's
+    own conversations, those that wait come first, then those that are unanswered.
 
     This costs one request per 100 inbox entries, up to 1,000 entries.
     """
@@ -64,6 +64,8 @@ def read(session: Session, conditions: Filters = ANY, agent_id: str | None = Non
                 counts[tab] += 1
                 if agent_id in (None, record["agentId"]) and conditions.match(row, record):
                     conversations[tab].append(record)
+    for listed in (conversations["waiting"], all_waiting):
+        listed.sort(key=previews.since)
     conversations["mine"] = _unanswered_first(conversations["mine"])
     texts = {tab: count_text(count, has_more) for tab, count in counts.items()}
     waiting_count.keep(session, texts["waiting"])
@@ -74,7 +76,8 @@ def _unanswered_first(conversations: list[Document]) -> list[Document]:
     """Return the conversations that wait, then those that are unanswered, then the others with the newest first."""
     others = [record for record in conversations if not previews.needs_answer(record)]
     unanswered = filter(previews.needs_answer, conversations)
-    return [*sorted(unanswered, key=lambda record: record.get("state") != WAITING), *reversed(others)]
+    first = sorted(unanswered, key=lambda record: (record.get("state") != WAITING, previews.since(record)))
+    return [*first, *reversed(others)]
 
 
 def next_waiting(session: Session, waiting: list[Document], here: tuple[str, str] | None = None) -> Document | None:
@@ -115,10 +118,11 @@ def waiting_by_agent(session: Session) -> Waiting:
 def hours_of_long_wait(record: Document) -> int:
     """Return for how many hours a conversation has been waiting for a person, or 0 for at most an hour.
 
-    From 24 hours, the result is a multiple of 24.
+    Without `waitingSince`, the beginning of the wait is unknown, and the result is 0. From 24 hours, the result is a
+    multiple of 24.
     """
-    since = unix_seconds(record.get("waitingSince") or record.get("lastModified"))
-    seconds = clock.seconds() - since if previews.needs_answer(record) and since is not None else 0
+    since = record.get("waitingSince")
+    seconds = clock.seconds() - since if since else 0
     hours = seconds // _LONG_WAIT if seconds > _LONG_WAIT else 0
     return hours if hours < _DAY else hours - hours % _DAY
 
@@ -135,6 +139,15 @@ def record_of(row: ConversationRow) -> Document:
     record = {**metadata, "state": state, "ID": conversation_id, "agentId": agent_id}
     since = waiting_since(row, record)
     return record if since is None else {**record, "waitingSince": since}
+
+
+def with_waits(conversations: list[Document], waiting: list[Document]) -> list[Document]:
+    """Return the conversations with `waitingSince` from those that wait, so that all lists say the same of each."""
+    waits = {(one["agentId"], one["ID"]): one["waitingSince"] for one in waiting if "waitingSince" in one}
+    return [
+        {**one, "waitingSince": waits[key]} if (key := (one["agentId"], one["ID"])) in waits else one
+        for one in conversations
+    ]
 
 
 def waiting_since(row: ConversationRow, metadata: Document) -> int | None:

@@ -4,7 +4,7 @@ from chalicelib.conversations.new_messages import HUMAN
 from chalicelib.conversations.store import HANDOFF, WAITING_STATES
 from chalicelib.extensions.console.access import guard
 from chalicelib.extensions.console.access.sessions import Session
-from chalicelib.extensions.console.presentation.template_filters import display_name, truncate
+from chalicelib.extensions.console.presentation.template_filters import display_name, truncate, unix_seconds
 from chalicelib.storage import Document
 
 _MAX_NAME = 40
@@ -24,6 +24,12 @@ def is_unanswered(record: Document) -> bool:
 def needs_answer(record: Document) -> bool:
     """Return whether a conversation waits for a person, or is with a person and unanswered."""
     return record.get("state") == HANDOFF or is_unanswered(record)
+
+
+def since(record: Document) -> int:
+    """Return the Unix time at which a conversation began to wait, or else of the visitor's last message."""
+    times = map(record.get, ("waitingSince", "lastMessageTS", "lastModified", "ts"))
+    return unix_seconds(next(filter(None, times), None)) or 0
 
 
 def place(session: Session, record: Document) -> tuple[str, str] | None:

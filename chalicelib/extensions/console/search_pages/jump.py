@@ -12,9 +12,9 @@ from chalicelib.extensions.console.access import calls, guard, visible_agents
 from chalicelib.extensions.console.access.guard import signed_in
 from chalicelib.extensions.console.access.sessions import ACCOUNT, Session
 from chalicelib.extensions.console.access.visible_agents import VisibleAgents
-from chalicelib.extensions.console.inbox_pages import inbox
+from chalicelib.extensions.console.inbox_pages import inbox, previews
 from chalicelib.extensions.console.presentation import pages
-from chalicelib.extensions.console.presentation.template_filters import agent_title, display_name, unix_seconds
+from chalicelib.extensions.console.presentation.template_filters import agent_title, display_name
 from chalicelib.extensions.console.routes import routes
 from chalicelib.http import current_request
 from chalicelib.storage import Document
@@ -148,7 +148,7 @@ def _first_places(session: Session, waiting: list[Document]) -> Iterator[Place]:
 
 def _conversation(record: Document, titles: dict[str, str], kind: str = "waiting") -> Place:
     """Return the place of a conversation in the inbox. Its agent is named if the person sees several."""
-    agent_id, since = record["agentId"], record.get("waitingSince") or record.get("lastModified")
+    agent_id = record["agentId"]
     return Place(
         display_name(record, "userName", "userEmail", "ID"),
         f"/convos/{quote(agent_id, safe='')}/{quote(record['ID'], safe='')}",
@@ -156,7 +156,7 @@ def _conversation(record: Document, titles: dict[str, str], kind: str = "waiting
         kind,
         note=display_name(record, "lastMessage", "title"),
         fact=str(titles.get(agent_id, agent_id)) if len(titles) > 1 else "",
-        since=unix_seconds(since),
+        since=previews.since(record),
     )
 
 
