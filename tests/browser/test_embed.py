@@ -157,13 +157,21 @@ def test_escape_and_both_buttons_close_the_chat(site: Site, browser: Chrome, web
         assert state(browser) == CLOSED and browser.execute_script(_FOCUS)
 
 
-def test_a_message_to_a_closed_chat_marks_the_button(site: Site, browser: Chrome, web: BackEnd, tmp_path: Path) -> None:
+def test_a_message_to_a_closed_chat_marks_the_button(
+    site: Site, browser: Chrome, web: BackEnd, welcome: None, tmp_path: Path
+) -> None:
+    """Welcome messages and the visitor's own do not mark it."""
     with opened("server.py", site, browser, web, tmp_path) as server:
+        browser.execute_script("window.told = []; onmessage = ({data}) => told.push(data)")
+        browser.execute_script(f"{_BUTTON}.click(); {_BUTTON}.click()")
+        enter_frame(browser)
+        eventually(browser, lambda page: page.execute_script("return document.querySelectorAll('#chat li').length"), 1)
+        assert state(browser) == CLOSED
         browser.execute_script(f"{_BUTTON}.click()")
         enter_frame(browser)
         eventually(browser, lambda page: page.execute_script("return document.activeElement.tagName"), "INPUT")
         write(browser, "Hello")
-        eventually(browser, lines, ["Hello"])
+        eventually(browser, lines, [WELCOME, "Hello"])
         address = browser.execute_async_script(
             "fetch('/chat-session', {method: 'POST'}).then((answer) => answer.json()).then(arguments[0])"
         )
@@ -172,6 +180,7 @@ def test_a_message_to_a_closed_chat_marks_the_button(site: Site, browser: Chrome
         web.conversation = address["conversation"].rpartition("/")[2]
         web.say("We are open.")
         eventually(browser, state, ["false", "Open the chat", True, "unread"])
+        assert browser.execute_script("return told") == ["message"]
         browser.execute_script(f"{_BUTTON}.click()")
         assert state(browser) == OPENED and server
 

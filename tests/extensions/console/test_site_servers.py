@@ -122,6 +122,16 @@ def test_a_page_without_a_cookie_keeps_its_conversation(
 
 
 @pytest.mark.parametrize("name", site_files.SERVERS)
+def test_a_site_with_a_path_may_show_the_chat(name: str, service: str, tmp_path: Path) -> None:
+    """A browser would apply a path in the policy to no page, and block the chat."""
+    with started(
+        name, service, tmp_path, "key", "https://www.acme.test/shop https://acme.test/ acme.test:8443/a//b"
+    ) as visitor:
+        visitor.sites = "https://www.acme.test https://acme.test acme.test:8443"
+        assert visitor.ask("GET", "/")[0].status == 200
+
+
+@pytest.mark.parametrize("name", site_files.SERVERS)
 @pytest.mark.parametrize("sites", ["", SITES])
 def test_each_visitor_gets_a_token_for_an_own_conversation(
     name: str, sites: str, service: str, workspace_api: Api, tmp_path: Path

@@ -76,7 +76,14 @@
       make("button", {type: "button", textContent: "✕", ariaLabel: CLOSE, onclick: () => tell("close")}));
     onkeydown = ({key}) => { if (key === "Escape") tell("close"); };
     onmessage = ({source, data}) => { if (source === parent && data === "focus") chat.querySelector("input").focus(); };
-    new MutationObserver(() => tell("message")).observe(list, {childList: true});
+    // The chat sets its state after each load. The messages of the first load, and the visitor's own, are not unread.
+    const count = () => list.querySelectorAll("li:not(.human, .welcome)").length;
+    let seen = Infinity;
+    const observer = new MutationObserver(() => {
+      if (count() > seen) tell("message");
+      if (chat.dataset.state) seen = count();
+    });
+    observer.observe(chat, {attributeFilter: ["data-state"]});
   }
   function begin() {
     const chat = location.origin === server && document.querySelector("main#chat");

@@ -4,7 +4,9 @@
 //
 // It listens on http://localhost:8080, or on the port in PORT. SITES contains the origins of the pages with embed.js,
 // separated by spaces. It needs Node.js 18 or later, no packages, and the files chat.html, chat.js and embed.js in its
-// folder. To add the chat to a server of your own, copy `answer` and what it calls.
+// folder. To add the chat to a server of your own, copy `answer` with what it calls, and the headers below it. The
+// button of embed.js shows the page `/` of the server that sent it. If that is your home page, change `src` in embed.js
+// to the chat's page.
 import {createHash, randomBytes} from "node:crypto";
 import {readFile} from "node:fs/promises";
 import {createServer} from "node:http";
@@ -13,7 +15,7 @@ const AGENT = "$AGENT"; // the agent's URL, with its conversations
 const RECORD = "$RECORD"; // the URL of the agent's settings
 const KEY = process.env.AGENT_KEY; // gives access to all conversations of the agent, so it stays on this server
 const PORT = Number(process.env.PORT ?? 8080);
-const SITES = process.env.SITES ?? "";
+const SITES = (process.env.SITES ?? "").replace(/(?<![:/])\/\S*/g, ""); // without paths, because an origin has none
 const SCRIPTS = ["chat.js", "embed.js"].map((name) => [`/${name}`, [name, "text/javascript"]]);
 const FILES = {"/": ["chat.html", "text/html"], ...Object.fromEntries(SCRIPTS)};
 // Without Partitioned, browsers send no cookie to a frame on another site. Partitioned requires SameSite=None.
