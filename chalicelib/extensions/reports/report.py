@@ -17,11 +17,12 @@ MAX_AGENTS = 500
 # other rows 0.1 ms.
 _MAX_DAYS, _MAX_GROUPED_DAYS = 20_000, 4_000
 _DAY_SECONDS = 24 * 60 * 60
-# Callers may read columns by position, so new columns must be appended.
-_COLUMNS = (
-    "from", *hours.RANKED, "averageSeconds",
+# The columns of people's work, whose other counts are unknown.
+_WORK_COLUMNS = (
     "firstAnswers", "averageFirstAnswerSeconds", "ends", "averageEndSeconds", *hours.ANSWER_SECONDS, hours.TIMED,
 )  # fmt: skip
+# Callers may read columns by position, so new columns must be appended.
+_COLUMNS = (*hours.RANKED, "averageSeconds", *_WORK_COLUMNS)
 
 
 def respond(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Response:
@@ -70,9 +71,10 @@ def counted_until(recent: RecentCounts) -> dict[str, str]:
 def table(data: Document, by: str | None) -> str:
     """Return the series as CSV, with a row for each interval and dimension value."""
     groups = [((), data)] if by is None else [((group["value"],), group) for group in data["groups"]]
-    lines = [files.csv_line((*(() if by is None else (by,)), *_COLUMNS))]
+    columns = ("from", *(_WORK_COLUMNS if by == hours.PERSON else _COLUMNS))
+    lines = [files.csv_line((*(() if by is None else (by,)), *columns))]
     for labels, group in groups:
         for entry in group["series"]:
             cells = {**entry, "from": clock.iso(entry["from"])}
-            lines.append(files.csv_line((*labels, *(cells.get(name) for name in _COLUMNS))))
+            lines.append(files.csv_line((*labels, *(cells.get(name) for name in columns))))
     return "".join(lines)

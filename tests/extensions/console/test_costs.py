@@ -32,6 +32,7 @@ PAGES = {
     LIVE: "poll of /console/convos/{agent}/{id}",
     "/analytics": "/console/analytics",
     "/analytics?days=90&by=country": "/console/analytics?days=90&by=country",
+    "/analytics?by=person": "/console/analytics?by=person",
     "/leads": "/console/leads",
     "/jump?q=support": "/console/jump?q={text}",
     "/agents": "/console/agents",

@@ -1,4 +1,4 @@
-"""The analytics page compares the work of people. A client sees the colleagues of the own organisation only."""
+"""The analytics page compares the work of people for operators, and for administrators that of their colleagues."""
 
 import csv
 import io
@@ -29,6 +29,7 @@ def counted(browser: Browser, workspace_api: Api, workspace: NewWorkspace) -> Br
     for client_id, org_id, name in (("noor", "acme", "Noor"), ("eve", "rival", "Eve <b>Rival</b>")):
         members = {"name": name, "orgId": org_id, "disabled": client_id == "noor"}
         assert workspace_api.post(f"/v2/clients/{client_id}", members).status == 200
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     work = {"bo": (10, 2), "noor": (7, 1), "eve": (5, 0), "gone": (4, 0)}  # first answers and ends
     numbers = {
         client_id: [{"firstAnswers": answers, "ends": ends}.get(name, 0) for name in hours.NAMES]
@@ -47,14 +48,25 @@ def table(page: str) -> list[str]:
     return [" ".join(re.sub("<[^>]+>", " ", row).replace("was 0", "").split()) for row in found.split("<tr>")[2:]]
 
 
-def test_a_client_sees_colleagues_and_the_sum_of_all_others(counted: Browser, workspace: NewWorkspace) -> None:
+def test_an_administrator_sees_colleagues_and_the_sum_of_all_others(counted: Browser, workspace: NewWorkspace) -> None:
     counted.start_session(email="bo@acme.test", password=PASSWORD)
     page = counted.open(PATH).text
     assert table(page) == ["Bo de Vries 10 – 2", "Other or deleted people 9 – 0", "Noor 7 – 1"]
     assert "Eve" not in page and "eve" not in page.split() and "gone" not in page
     assert "<strong>30</strong>" in page  # the totals contain everything
     rows = [*csv.reader(io.StringIO(counted.open(PATH.replace("analytics", "analytics.csv")).text))]
-    assert rows[0][0] == "person" and {row[0] for row in rows[1:]} == {"Bo de Vries", "Noor", "other"}
+    assert rows[0][:4] == ["person", "from", "firstAnswers", "averageFirstAnswerSeconds"] and "messages" not in rows[0]
+    assert {row[0] for row in rows[1:]} == {"Bo de Vries", "Noor", "other"}
+
+
+def test_other_people_see_no_comparison_of_people(counted: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": False})
+    counted.start_session(email="bo@acme.test", password=PASSWORD)
+    page = counted.open(PATH).text
+    assert '<option value="agent">' in page and '<option value="person"' not in page
+    assert "Noor" not in page and "Figures by person" not in page and "<strong>30</strong>" in page
+    file = counted.open(PATH.replace("analytics", "analytics.csv")).text
+    assert file.startswith("from,") and "Noor" not in file
 
 
 def test_an_operator_sees_everybody(counted: Browser, workspace: NewWorkspace) -> None:
@@ -68,6 +80,7 @@ def test_an_operator_sees_everybody(counted: Browser, workspace: NewWorkspace) -
 
 
 def test_a_workspace_without_counted_work_says_so(browser: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     browser.start_session(email="bo@acme.test", password=PASSWORD)
     page = browser.open(PATH).text.partition("Figures by person")[2].partition("</section>")[0]
     assert "No values are known for this period." in page and "<table" not in page

@@ -83,9 +83,9 @@ def _choices(session: Session, agents: VisibleAgents, query: dict[str, str]) -> 
 
 
 def _report_query(session: Session) -> Any:
-    """Return the report's query. A breakdown by organisation is ignored for a person who sees only one organisation."""
+    """Return the report's query. It ignores a breakdown that only other people may see."""
     choices = breakdown.choices(session)
-    query = periods.from_request(str(guard.texts(session).zone), (*choices, breakdown.ORGANISATION))
+    query = periods.from_request(str(guard.texts(session).zone), (*choices, *breakdown.LIMITED))
     return query._replace(by=query.by if query.by in choices else None)
 
 

@@ -15,6 +15,8 @@ _REPORTS: Any = extensions.service("series")
 AGENT, ORGANISATION = "agent", "organisation"
 OF_AGENTS = (AGENT, ORGANISATION)
 """The breakdowns whose groups consist of agents. The others compare the values of a dimension."""
+LIMITED = (ORGANISATION, _REPORTS.PERSON)
+"""The breakdowns that only some people may see."""
 CHANGE = "change"
 """The value of `sort` with which the greatest increase is first. By default, the highest figure is first."""
 _MAX_ROWS = 20
@@ -26,9 +28,13 @@ _WORK_COLUMNS = ("firstAnswers", "medianFirstAnswerSeconds", "ends")
 
 
 def choices(session: Session) -> tuple[str, ...]:
-    """Return what a breakdown may compare. Operators who see several organisations can compare these."""
+    """Return what a breakdown may compare.
+
+    Operators who see several organisations can compare these. Only administrators and operators can compare people.
+    """
     own = OF_AGENTS if organisation_list.names_by_agent(session) else (AGENT,)
-    return *own, _REPORTS.PERSON, *_REPORTS.DIMENSIONS
+    people = (_REPORTS.PERSON,) if session.is_admin else ()
+    return *own, *people, *_REPORTS.DIMENSIONS
 
 
 def read_hours(session: Session, recent: Any, agent_ids: list[str], query: Any) -> Iterator[Any]:
