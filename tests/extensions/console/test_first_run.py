@@ -59,13 +59,14 @@ def links(page: Answer, home: str) -> list[str]:
 def test_the_steps_lead_from_an_empty_workspace_to_a_conversation(operator: Browser, api: Api) -> None:
     page = operator.open("/overview")
     assert steps(page) == dict.fromkeys(STEPS, False)
-    assert links(page, operator.home) == ["/new-agent", "/settings/new-org?for=colleague"]
+    bot = "/settings/new-webhook?event=message_received"
+    assert links(page, operator.home) == ["/new-agent", bot, "/settings/new-org?for=colleague"]
     assert '/docs">Documentation</a>' in page.text
 
     operator.submit(operator.open("/new-agent"), "/new-agent", {"title": "Sales"})
     page = operator.open("/overview")
     assert [*steps(page).values()] == [True, False, False, False]
-    _, trial, install, organisation = links(page, operator.home)
+    _, _, trial, install, organisation = links(page, operator.home)
     assert install.endswith("/site") and "Not seen yet." in operator.open(install).text
 
     tried = operator.submit(operator.open(trial), "/try", {"text": "Hello?", "person": "on"})
@@ -79,7 +80,7 @@ def test_the_steps_lead_from_an_empty_workspace_to_a_conversation(operator: Brow
     assert f'name="{agent}" type="checkbox" checked' in page.text
     page = operator.submit(page, "/new-org?for=colleague", {"name": "Acme", agent: "on"})
     assert "The organisation has been created." in page.text
-    (organisation,) = links(operator.open("/overview"), operator.home)[3:]
+    (organisation,) = links(operator.open("/overview"), operator.home)[4:]
     person = {"name": "Bo", "email": "bo@acme.test", "dashboardPassword": PASSWORD, "canAccess./convos": "on"}
     operator.submit(operator.open(organisation), "/new-client", person)
     assert [*steps(operator.open("/overview")).values()] == [True, True, False, True]
