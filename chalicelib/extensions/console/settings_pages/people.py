@@ -19,6 +19,7 @@ from chalicelib.extensions.console.notifications import mail_settings, preferenc
 from chalicelib.extensions.console.presentation import fields, pages, record_forms, rendering
 from chalicelib.extensions.console.presentation.fields import FLAG, TEXT, Field
 from chalicelib.extensions.console.queue import SendLink
+from chalicelib.extensions.console.settings_pages import invitations
 from chalicelib.http import auth
 from chalicelib.storage import Document
 
@@ -43,12 +44,19 @@ def read_new_client(session: Session, org_id: str) -> Response:
 
 @signed_in("/settings")
 def create_client(session: Session, org_id: str) -> Response:
-    """Add a person to the organisation."""
+    """Add a person to the organisation, or invite several people and show the results."""
     rights.require_organisation(session, org_id)
-    sent = guard.form()
+    sent = invitations.with_one_line(guard.form())
     values = _submitted_values({}, {**sent, **({_SETTINGS: "on"} if sent.get("isOrgAdmin") else {})})
+
+    def create(email: str) -> Document:
+        members = _change({}, {**values, "email": email}, sent, session)
+        return _create(session, org_id, members, sent.get("form_id"))
+
     try:
-        created = _create(session, org_id, _change({}, values, sent, session), sent.get("form_id"))
+        if addresses := invitations.several(session, sent):
+            return invitations.page(session, org_id, addresses, create)
+        created = create(values["email"])
     except errors.ApiError as error:
         return _page(session, org_id, {}, "", values, error=error)
     return _to_organisation(session, org_id) if sent.get(_PASSWORD) else _send_link(session, created)
@@ -271,6 +279,7 @@ def _page(
         values=values,
         left_out=_fields(client).left_out,
         sends_mail=mail_settings.are_complete(),
+        most_addresses=invitations.MOST if mail_settings.are_complete() else None,
         gets_links=_gets_links(client),
         problem=recipients.problem(session.workspace_id, client["ID"], client) if client else None,
     )
