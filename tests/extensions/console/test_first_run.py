@@ -222,6 +222,7 @@ def test_sample_data_says_that_webhooks_receive_it(operator: Browser, api: Api, 
     hook_id = api.post("/v3/webhooks", {"webhook": hook}).data["id"]
     page = operator.open(path)
     assert "Active webhooks also receive them" in page.text and "Delete the agent to remove all of them." in page.text
+    assert "This month&#39;s usage still counts them." in page.text
     stream = pipeline.Stream()
     operator.submit(page, "/sample-data", {})
     pipeline.fan_out(stream.read())

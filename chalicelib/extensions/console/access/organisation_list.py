@@ -15,7 +15,7 @@ _MAX_PAGES, _PAGE_SIZE = 10, 100
 # The maximum number of organisations that follow an agent's title, and the key of these names in a session.
 _MAX_NAMES, _NAMES = 2, "organisations by agent"
 # The key of the names of organisations without agents in a session, and the maximum number of these names.
-_IDLE, _MAX_IDLE = "organisations without agents", 8
+_IDLE = "number of organisations without agents"
 # The maximum number of agents with such names, because sessions stay in memory. Pages list the first agents by id.
 _MAX_NAMED = 5_000
 
@@ -70,15 +70,15 @@ def names_by_agent(session: Session) -> dict[str, str]:
     if _NAMES not in session.remembered:
         organisations = read_all()[0]
         session.remembered[_NAMES] = _names_by_agent(organisations)
-        session.remembered[_IDLE] = _names_without_agents(organisations)
+        session.remembered[_IDLE] = sum(not agent_ids(one) for one in organisations)
     names: dict[str, str] = session.remembered[_NAMES]
     return names
 
 
-def names_without_agents(session: Session) -> list[str]:
-    """Return the names of the first eight organisations without agents, which are known after `names_by_agent`."""
-    names: list[str] = (session.remembered or {}).get(_IDLE, [])
-    return names
+def count_idle(session: Session) -> int:
+    """Return the number of organisations without agents, which is known after `names_by_agent`."""
+    number: int = (session.remembered or {}).get(_IDLE, 0)
+    return number
 
 
 def with_organisations(session: Session, titles: dict[str, str]) -> dict[str, str]:
@@ -93,12 +93,6 @@ def _names_by_agent(organisations: list[Document]) -> dict[str, str]:
     numbers = _numbers_of_names(organisations)
     first = nsmallest(_MAX_NAMED, {one for organisation in organisations for one in agent_ids(organisation)})
     return {one: _joined_names(listed, numbers) for one, listed in by_agent(organisations, first).items()}
-
-
-def _names_without_agents(organisations: list[Document]) -> list[str]:
-    idle = [one for one in organisations if not agent_ids(one)][:_MAX_IDLE]
-    numbers = _numbers_of_names(organisations)
-    return [_joined_names([one], numbers) for one in idle]
 
 
 def _numbers_of_names(organisations: list[Document]) -> Counter[str]:

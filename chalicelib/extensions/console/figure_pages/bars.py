@@ -16,10 +16,4 @@ class Bar(NamedTuple):
 
 def largest(bars: Iterable[Bar]) -> list[Bar]:
     """Return at most eight bars with a total, the highest first."""
-    return ranked(bar for bar in bars if bar.total)
-
-
-def ranked(bars: Iterable[Bar]) -> list[Bar]:
-    """Return at most eight bars, the highest first, or none if no bar has a total."""
-    highest = sorted(bars, key=lambda bar: (-bar.total, bar.name))[:_MAX_BARS]
-    return highest if any(bar.total for bar in highest) else []
+    return sorted((bar for bar in bars if bar.total), key=lambda bar: (-bar.total, bar.name))[:_MAX_BARS]

@@ -38,7 +38,9 @@ def read(session: Session, titles: dict[str, str]) -> Document:
         before, before.before(), "day", [hour for hour in hourly_counts if hour.start < before.end]
     )
     values = figures.for_charts(report, earlier, "day", period, t)
-    tiles = answer_times.known(TILES, values["totals"])
+    tiles, organisations = (
+        answer_times.known(TILES, values["totals"]), _by_organisation(session, period, names, of_agents)
+    )  # fmt: skip
     shape = [values[name] for name in ("series", "earlier", "charted_count", "finished_count", "passed_part")]
     return {
         "report": report,
@@ -53,9 +55,10 @@ def read(session: Session, titles: dict[str, str]) -> Document:
         "links": {**count_links.of_charts(session, tiles, days), **count_links.of_totals(session, period)},
         "breakdowns": count_links.of_breakdowns(session, FIGURES, days),
         "groups": ("organisation", "agent", "origin") if names else ("agent", "origin"),
+        "idle": {"organisation": len(organisations) - len(+organisations) + organisation_list.count_idle(session)},
         "bars": {
             "agent": _by_agent(session, period, titles, of_agents),
-            "organisation": _by_organisation(session, period, names, of_agents),
+            "organisation": bars.largest(Bar(name, total) for name, total in organisations.items()),
             **_by_dimensions(session, recent, period, [*titles]),
         },
     }
@@ -82,15 +85,14 @@ def _by_agent(session: Session, period: Any, titles: dict[str, str], of_agents: 
 
 def _by_organisation(
     session: Session, period: Any, names: dict[str, str], of_agents: dict[str, list[Any]]
-) -> list[Bar]:
-    """Return the bars of organisations, including those without agents, or none if `names` is empty."""
-    if not names:
-        return []
-    totals = Counter(dict.fromkeys(organisation_list.names_without_agents(session), 0))
-    other = guard.texts(session)("no_organisation")
-    for agent_id, hours in of_agents.items():
-        totals[names.get(agent_id, other)] += _conversations(period, hours)
-    return bars.ranked(Bar(name, total) for name, total in totals.items())
+) -> Counter[str]:
+    """Return the conversations of the organisations that have agents, or nothing if `names` is empty."""
+    totals: Counter[str] = Counter()
+    for agent_id, hours in of_agents.items() if names else ():
+        totals[names.get(agent_id, "")] += _conversations(period, hours)
+    if other := totals.pop("", 0):  # agents without an organisation
+        totals[guard.texts(session)("no_organisation")] = other
+    return totals
 
 
 def _by_dimensions(session: Session, recent: Any, period: Any, agent_ids: list[str]) -> dict[str, list[Bar]]:
