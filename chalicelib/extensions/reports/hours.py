@@ -137,12 +137,21 @@ def combine(hourly_counts: Iterable[HourlyCounts]) -> list[HourlyCounts]:
 
 
 def most_frequent(values: Mapping[str, Sequence[int]], limit: int) -> dict[str, list[int]]:
-    """Return the counts of the `limit` most frequent values, sorted by value, and the sums of all others as `OTHER`."""
-    ranked = sorted(values, key=lambda value: (value == OTHER, -sum(values[value][: len(RANKED)]), value))
+    """Return the counts of the `limit` most frequent values, sorted by value, and the sums of all others as `OTHER`.
+
+    Clients have only counts of their work, so these decide between values that are equally frequent.
+    """
+    ranked = sorted(values, key=lambda value: (value == OTHER, *_rank(values[value]), value))
     result = {value: [*values[value]] for value in sorted(ranked[:limit], key=lambda value: (value == OTHER, value))}
     for value in ranked[limit:]:
         add(result.setdefault(OTHER, [0] * len(NAMES)), values[value])
     return result
+
+
+def _rank(counts: Sequence[int]) -> tuple[int, int]:
+    """Return the negative frequency and the negative amount of work, so that the highest come first."""
+    numbers = dict(zip(NAMES, padded(counts), strict=True))
+    return -sum(numbers[name] for name in RANKED), -numbers["firstAnswers"] - numbers["ends"]
 
 
 def add(counts: list[int], numbers: Iterable[int]) -> None:

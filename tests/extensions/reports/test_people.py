@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -125,11 +124,14 @@ def test_a_name_that_is_no_client_id_is_no_client(
     assert work(workspace) == {}
 
 
-def test_the_number_of_clients_of_an_hour_is_bounded(workspace: NewWorkspace, api: Api) -> None:
-    numbers: dict[str, Any] = {f"c{number:02}": [0, 0, 0, 1] for number in range(30)}
-    sums = hours.add_up(([0, 0, 0, 1], [""] * len(hours.DIMENSIONS), {name: own}) for name, own in numbers.items())
-    assert len(sums.groups[hours.PERSON]) == hours.MAX_VALUES + 1
-    assert sums.groups[hours.PERSON][hours.OTHER][3] == 10
+def test_the_clients_of_an_hour_with_the_most_work_are_kept() -> None:
+    ends = [0] * len(hours.NAMES)
+    ends[hours.NAMES.index("ends")] = 1
+    work = {f"c{number:02}": [(number + 1) * one for one in ends] for number in range(30)}
+    sums = hours.add_up((own, [""] * len(hours.DIMENSIONS), {name: own}) for name, own in work.items())
+    kept = sums.groups[hours.PERSON]
+    assert [*kept] == [*(f"c{number}" for number in range(10, 30)), hours.OTHER]
+    assert kept[hours.OTHER][hours.NAMES.index("ends")] == sum(range(1, 11))
 
 
 def test_only_days_with_work_have_a_row_for_it(api: Api, stream: Stream, at: At, workspace: NewWorkspace) -> None:

@@ -79,7 +79,7 @@ def compare(
         "highest": max((row["totals"].get(name) or 0 for row in rows), default=0),
         "rows": [{**row, "share": _share(row["totals"], report["totals"], name)} for row in rows],
         "sort": selected["sort"],
-        "table": _highest(groups, columns[0]) if query.by in (*OF_AGENTS, _REPORTS.PERSON) else [],
+        "table": _table(query.by, groups),
         "columns": answer_times.known(columns, figures.with_rates(report["totals"])),
     }
 
@@ -99,6 +99,17 @@ def _named(session: Session, query: Any, group: Document, selected: dict[str, st
     agent_id = selected["agent"] if selected["agent"] in titles else ""
     link = _link(session, query, group["value"], agent_id)
     return {**group, "link": link, "title": _title(session, query.by, group["value"], titles)}
+
+
+def _table(by: str, groups: list[Document]) -> list[Document]:
+    """Return the rows that compare the figures of agents or organisations, or of people, with all others last."""
+    if by == _REPORTS.PERSON:
+        return sorted(groups, key=lambda group: (group["value"] == _REPORTS.OTHER, -_work(group["totals"])))
+    return _highest(groups, _COLUMNS[0]) if by in OF_AGENTS else []
+
+
+def _work(totals: Document) -> int:
+    return int(totals["firstAnswers"] + totals["ends"])
 
 
 def _highest(groups: list[Document], name: str) -> list[Document]:
