@@ -173,3 +173,10 @@ def test_the_enter_key_in_the_dialog_opens_the_first_result(world: World) -> Non
     assert "<h1>Acme</h1>" in operator.open("/jump?q=acme&first=1").text
     assert "No conversations match" in operator.open("/jump?q=xyzzy&first=1").text
     assert "Nothing has this name." in shut.open("/jump?q=xyzzy&first=1").text
+
+
+def test_a_visitor_without_a_name_has_the_short_name_of_the_lists(browser: Browser, workspace_api: Api) -> None:
+    body = state_body("Hello") | {"metadata": {"state": "requested_chat"}}
+    workspace_api.post(f"/agents/support/interact/{'f2e7ce' + '0' * 26}/state", body)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
+    assert "<strong>Visitor f2e7ce</strong>" in browser.open("/jump").text

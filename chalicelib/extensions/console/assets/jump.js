@@ -1,13 +1,13 @@
-// The link opens the search over the page. Results appear while typing.
+// The link opens the search over the page.
 const link = document.querySelector(".seek"), dialog = document.querySelector(".finder");
-const field = dialog.querySelector("input");
+const field = dialog.querySelector("input"), part = dialog.querySelector(".results");
 let timer;
 const seek = async () => {
   const text = field.value, query = text.trim() && `?q=${encodeURIComponent(text)}`;
-  const { response } = await load(link.href + query), results = response?.querySelector("main .results");
-  if (!results || text !== field.value) return; // typed on
-  dialog.querySelector(".results").replaceWith(results);
-  announce(results);
+  const { response } = await load(link.href + query), rows = response?.querySelector("main .results");
+  if (text !== field.value) return; // typed on
+  part.replaceChildren(...rows?.childNodes ?? [part.dataset.lost]);
+  announce(part);
 };
 field.oninput = () => {
   clearTimeout(timer);

@@ -13,7 +13,7 @@ const end = () => {
   find(".bulk:not(:has(input:checked)) li:focus-within .pick input")?.click();
   const button = find(".head [value=end]"), menu = find(".menu:has([value=end])");
   if (button?.checkVisibility()) return button.focus();
-  if (!menu?.checkVisibility()) return move(1);
+  if (!menu?.checkVisibility()) return menu && move(1);
   menu.open = true;
   menu.querySelector("button").focus();
 };

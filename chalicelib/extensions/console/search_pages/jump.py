@@ -15,6 +15,7 @@ from chalicelib.extensions.console.access.visible_agents import VisibleAgents
 from chalicelib.extensions.console.inbox_pages import inbox, previews
 from chalicelib.extensions.console.presentation import pages
 from chalicelib.extensions.console.presentation.template_filters import agent_title, display_name
+from chalicelib.extensions.console.presentation.visitor_names import visitor_name
 from chalicelib.extensions.console.routes import routes
 from chalicelib.http import current_request
 from chalicelib.storage import Document
@@ -103,7 +104,7 @@ def _actions(session: Session, waiting: list[Document]) -> Iterator[Place]:
     """
     t, org_id = guard.texts(session), (session.selected or {}).get("ID") or session.client.get("orgId")
     if longest := inbox.next_waiting(session, waiting):
-        yield _conversation(longest, {})._replace(name=t("answer_longest"))
+        yield _conversation(session, longest, {})._replace(name=t("answer_longest"))
     if session.client_id is None:
         yield Place(t("new_agent"), "/new-agent", "agents", "page")
     if org_id and session.is_admin and "/settings" in session.pages:
@@ -134,7 +135,7 @@ def _first_places(session: Session, waiting: list[Document]) -> Iterator[Place]:
     This costs one request for the agents and, for operators, one for the organisations.
     """
     titles = visible_agents.read(session).titles
-    yield from (_conversation(record, titles) for record in waiting[:_MAX_WAITING])
+    yield from (_conversation(session, record, titles) for record in waiting[:_MAX_WAITING])
     if "/agents" in session.pages:
         t, counts = guard.texts(session), Counter(record["agentId"] for record in waiting)
         for agent_id, title in [*titles.items()][:_MAX_RESULTS]:
@@ -146,11 +147,11 @@ def _first_places(session: Session, waiting: list[Document]) -> Iterator[Place]:
     yield from _pages(session)
 
 
-def _conversation(record: Document, titles: dict[str, str], kind: str = "waiting") -> Place:
+def _conversation(session: Session, record: Document, titles: dict[str, str], kind: str = "waiting") -> Place:
     """Return the place of a conversation in the inbox. Its agent is named if the person sees several."""
     agent_id = record["agentId"]
     return Place(
-        display_name(record, "userName", "userEmail", "ID"),
+        visitor_name(record, guard.texts(session)),
         f"/convos/{quote(agent_id, safe='')}/{quote(record['ID'], safe='')}",
         "convos",
         kind,
@@ -190,7 +191,7 @@ def _of_agents(session: Session, text: str) -> Iterator[Place]:
         tabs = inbox.read(session).conversations
         others = [record for record in tabs["mine"] if record not in tabs["waiting"]]
         for kind, records in (("waiting", tabs["waiting"]), ("mine", others)):
-            yield from _first(text, (_conversation(record, agents.titles, kind) for record in records))
+            yield from _first(text, (_conversation(session, record, agents.titles, kind) for record in records))
     if "/agents" in session.pages:
         yield from _first(text, _agents(session, text, agents))
 

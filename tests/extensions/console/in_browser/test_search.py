@@ -63,6 +63,17 @@ def test_the_search_sends_one_request_for_each_pause_and_ignores_older_responses
     ]
 
 
+def test_the_dialog_says_that_a_search_failed(person: Person) -> None:
+    person.open("/overview")
+    person.find(".seek").click()
+    field = person.find(".finder [name=q]")
+    field.send_keys("lead")
+    person.wait_until(lambda: person.read(".finder mark") == "Lead")
+    person.driver.execute_script("const real = load; window.load = () => real('/nowhere')")
+    field.send_keys("s")
+    person.wait_until(lambda: person.read(".finder .results").startswith("The search failed"))
+
+
 def test_enter_opens_the_first_result_before_it_appears(person: Person) -> None:
     person.open("/overview")
     person.find(".seek").click()
