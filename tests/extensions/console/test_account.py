@@ -253,7 +253,7 @@ def test_an_operator_has_no_profile(workspace: NewWorkspace, workspace_api: Api)
     assert "give each operator a key of their own" in page.text
     assert f"infra.cams key issue --workspace {workspace.workspace_id} --name NAME</code>" in page.text
     assert re.findall(r'<form[^>]* action="([^"]*)"', page.text) == [
-        f"{operator.home}/{one}" for one in ("sign-out", "account")
+        f"{operator.home}/{one}" for one in ("sign-out", "account", "jump")
     ]
     assert '<h1>Your profile</h1><em class="state">Workspace key</em>' in page.text
     assert re.search(r'<dt>Created</dt><dd><time datetime="[^"]*">', page.text)

@@ -221,6 +221,7 @@ def test_a_forged_form_is_refused(
 
 
 _HOME = "/console/{workspace}"
+_KEY_VIEW = ("POST", f"{_HOME}/agents/{{agent_id}}/site")
 _NEW_PASSWORD = ("POST", f"{_HOME}/account/password")
 
 
@@ -255,7 +256,9 @@ def test_a_form_that_is_sent_twice_answers_the_same_and_does_nothing_more(world:
         # A new password ends the session of the first request, so the second request leads to the sign-in page.
         expected = world.path(_HOME) if at == _NEW_PASSWORD else first.headers.get("location")
         is_same = (first.status, expected) == (second.status, second.headers.get("location"))
-        if not is_same or items() != stored_once or _count(world) != counted:
+        # Each view of an agent's key is an entry in the audit log.
+        has_done_more = len(items()) != len(stored_once) + 1 if at == _KEY_VIEW else items() != stored_once
+        if not is_same or has_done_more or _count(world) != counted:
             wrong.append((at, first.status, second.status))
         restore(before)
         sessions.clear_cache()
