@@ -42,6 +42,8 @@ def test_a_tool_is_created_tested_changed_and_tested_again(browsers: tuple[Chrom
             person.sees("200 OK")
             assert person.find("[name='argument.pier']").get_attribute("value") == pier
         for summary in person.driver.find_elements("css selector", ".result summary"):
+            # On a phone, the notice is at the bottom for ten seconds, so a person scrolls.
+            person.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", summary)
             summary.click()
         for scheme in ("light", "dark"):
             check(person, scheme)
