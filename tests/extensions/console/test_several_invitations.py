@@ -20,7 +20,7 @@ RESULTS = [
     ("CY@acme.test", "The invitation is on its way"),
     ("dee@acme.test", "The invitation is on its way"),
     ("BO@acme.test", "Has an account already"),
-    ("no address", "No complete email address"),
+    ("no address", "Not a complete email address"),
 ]
 
 
@@ -54,10 +54,36 @@ def test_a_failure_for_one_address_stops_no_other(
 
     monkeypatch.setattr(calls, "send_once", fail_for_cy)
     answer = operator.submit(page, "/new-client", {"email": "cy@acme.test, dee@acme.test"})
-    assert [result for _, result in results_of(answer)] == ["Not added. Send the form again.", RESULTS[0][1]]
+    assert [result for _, result in results_of(answer)] == ["Not added. Invite this person again.", RESULTS[0][1]]
     monkeypatch.setattr(queue, "send", fail_for_all)
     answer = operator.submit(operator.open(NEW), "/new-client", {"email": "eve@acme.test, fay@acme.test"})
     assert [result.partition(".")[0] for _, result in results_of(answer)] == ["Added, but not invited"] * 2
+
+
+def test_what_is_refused_after_the_first_address_hides_no_result(
+    operator: Browser, mailing: Mailing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, send_once = operator.open(NEW), calls.send_once
+
+    def refuse_dee(form_id: str, path: str, body: Any, *others: Any) -> Any:
+        if body["client"]["email"] == "dee@acme.test":
+            raise errors.Forbidden("You may not add people now.")
+        return send_once(form_id, path, body, *others)
+
+    monkeypatch.setattr(calls, "send_once", refuse_dee)
+    answer = operator.submit(page, "/new-client", {"email": "cy@acme.test, dee@acme.test"})
+    assert [result for _, result in results_of(answer)] == [RESULTS[0][1], "Not added. Invite this person again."]
+    mailing.run(60)
+    assert mailing.recipients == ["cy@acme.test"]
+
+
+@pytest.mark.parametrize("email", ["cy@acme.test,", " cy@acme.test\r\nCY@acme.test"])
+def test_one_address_with_separators_invites_one_person(
+    operator: Browser, mailing: Mailing, workspace_api: Api, email: str
+) -> None:
+    operator.submit(operator.open(NEW), "/new-client", {"email": email})
+    mailing.run(60)
+    assert [address.lower() for address in mailing.recipients] == ["cy@acme.test"]
 
 
 def fail_for_all(*_: Any) -> None:

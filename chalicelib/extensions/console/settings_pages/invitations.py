@@ -24,9 +24,15 @@ _OF_ONE = ("name", "dashboardPassword")  # the fields that are for one person
 _Create = Callable[[str], Document]
 
 
-def with_one_line(sent: Mapping[str, str]) -> dict[str, str]:
-    """Return the submitted fields without the line breaks around the address."""
-    return {**sent, "email": sent["email"].strip()} if "email" in sent else dict(sent)
+def with_one_address(sent: Mapping[str, str]) -> dict[str, str]:
+    """Return the submitted fields. If they contain one address, perhaps repeated, it has no separators around it."""
+    addresses = _addresses(sent)
+    return {**sent, "email": "".join(addresses)} if len(addresses) < 2 else dict(sent)
+
+
+def _addresses(sent: Mapping[str, str]) -> list[str]:
+    texts = (text.strip() for text in _BETWEEN.split(sent.get("email", "")))
+    return [*{text.casefold(): text for text in texts if text}.values()]
 
 
 def several(session: Session, sent: Mapping[str, str]) -> list[str]:
@@ -34,8 +40,7 @@ def several(session: Session, sent: Mapping[str, str]) -> list[str]:
 
     Only people who get an email can be added together, because others need a password.
     """
-    texts = (text.strip() for text in _BETWEEN.split(sent.get("email", "")))
-    addresses = [*{text.casefold(): text for text in texts if text}.values()]
+    addresses = _addresses(sent)
     if len(addresses) < 2 or not mail_settings.are_complete():
         return []
     if len(addresses) > MOST:
@@ -49,15 +54,17 @@ def several(session: Session, sent: Mapping[str, str]) -> list[str]:
 def page(session: Session, org_id: str, addresses: Iterable[str], create: _Create) -> Response:
     """Add a person for each address with `create`, send the invitations, and show the results.
 
-    Raise Invalid and Forbidden for what concerns every address, such as the role.
+    Raise Invalid and Forbidden before anyone is added, such as for the role.
     """
-    results = {address: _add(address, create) for address in addresses}
+    results: dict[str, tuple[str, str]] = {}
+    for address in addresses:
+        results[address] = _add(address, create, results)
     outcome = _send(session, [client_id for _, client_id in results.values() if client_id])
     shown = {address: outcome if client_id else result for address, (result, client_id) in results.items()}
     return guard.page(session, "invitations.html", "/settings", org_id=org_id, results=shown)
 
 
-def _add(address: str, create: _Create) -> tuple[str, str]:
+def _add(address: str, create: _Create, earlier: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
     """Return the result for an address, and the id of a person to invite or an empty text."""
     if not recipients.can_receive({"email": address}):
         return INVALID, ""
@@ -65,9 +72,10 @@ def _add(address: str, create: _Create) -> tuple[str, str]:
         return SENT, str(create(address)["ID"])
     except EmailTaken:
         return TAKEN, ""
-    except (errors.Invalid, errors.Forbidden):
-        raise
-    except errors.ApiError:
+    except errors.ApiError as error:
+        is_added = any(client_id for _, client_id in earlier.values())
+        if isinstance(error, errors.Invalid | errors.Forbidden) and not is_added:
+            raise
         return FAILED, ""
 
 

@@ -46,7 +46,7 @@ def read_new_client(session: Session, org_id: str) -> Response:
 def create_client(session: Session, org_id: str) -> Response:
     """Add a person to the organisation, or invite several people and show the results."""
     rights.require_organisation(session, org_id)
-    sent = invitations.with_one_line(guard.form())
+    sent = invitations.with_one_address(guard.form())
     values = _submitted_values({}, {**sent, **({_SETTINGS: "on"} if sent.get("isOrgAdmin") else {})})
 
     def create(email: str) -> Document:
