@@ -179,7 +179,7 @@ def _changes_of(row: conversations.ConversationRow, visit: Visit, talk: Talk) ->
     image = {"Keys": {"item": {"S": row.item}}, "NewImage": row.serialize()}
     if (counted := counted_changes.from_record({"eventName": "INSERT", "dynamodb": image})) is None:
         return
-    # The change adds the whole conversation, of which a person wrote the last line.
+    # One change adds the whole conversation. Its last message may be a person's first answer.
     work = {**counted.counts, "messages": 0, "interactions": 0, "conversations": 0, "handoffs": 0, "seconds": 0}
     yield counted._replace(values={**counted.values, **({hours.PERSON: {talk.assigned: work}} if talk.writer else {})})
     if talk.handoff_at and not counted.counts["handoffs"]:  # the state has changed since then

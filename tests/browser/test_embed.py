@@ -162,7 +162,7 @@ def test_a_message_to_a_closed_chat_marks_the_button(
 ) -> None:
     """Welcome messages and the visitor's own do not mark it."""
     with opened("server.py", site, browser, web, tmp_path) as server:
-        browser.execute_script("window.told = []; onmessage = ({data}) => told.push(data)")
+        browser.execute_script("window.received = []; onmessage = ({data}) => received.push(data)")
         browser.execute_script(f"{_BUTTON}.click(); {_BUTTON}.click()")
         enter_frame(browser)
         eventually(browser, lambda page: page.execute_script("return document.querySelectorAll('#chat li').length"), 1)
@@ -180,7 +180,7 @@ def test_a_message_to_a_closed_chat_marks_the_button(
         web.conversation = address["conversation"].rpartition("/")[2]
         web.say("We are open.")
         eventually(browser, state, ["false", "Open the chat", True, "unread"])
-        assert browser.execute_script("return told") == ["message"]
+        assert browser.execute_script("return received") == ["message"]
         browser.execute_script(f"{_BUTTON}.click()")
         assert state(browser) == OPENED and server
 

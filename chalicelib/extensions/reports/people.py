@@ -14,7 +14,8 @@ from chalicelib.extensions.reports import hours
 from chalicelib.ids import IDENTIFIER
 from chalicelib.storage import Document
 
-_ANSWERS, _ENDS = ("firstAnswers", "firstAnswerMilliseconds"), ("ends", "endMilliseconds")
+_ANSWERS = ("firstAnswers", "firstAnswerMilliseconds")
+_OF_AUTHOR = (*_ANSWERS, "ends", "endMilliseconds")
 
 
 def with_work(change: CountedChange, row: ConversationRow) -> CountedChange:
@@ -24,11 +25,10 @@ def with_work(change: CountedChange, row: ConversationRow) -> CountedChange:
     """
     transfer = storage.unseal(row, "received").get("transfer") if row.received else None
     author = _author(transfer)
-    work: dict[str, dict[str, int]] = {}
-    for names, client_id in ((_ANSWERS, author or _assignee(row)), (_ENDS, author)):
-        if client_id is not None and change.counts[names[0]]:
-            work.setdefault(client_id, {}).update((name, change.counts[name]) for name in names)
-    return change._replace(values={**change.values, hours.PERSON: work}) if work else change
+    client_id = author or _assignee(row)
+    work = {name: change.counts[name] for name in (_OF_AUTHOR if author else _ANSWERS)}
+    has_work = client_id is not None and any(work.values())
+    return change._replace(values={**change.values, hours.PERSON: {client_id: work}}) if has_work else change
 
 
 def _author(transfer: Document | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Each name has initials in a colour of its own, which is readable in the light and the dark scheme."""
+"""A name's initials always have the same colour, with enough contrast in light and dark."""
 
 import re
 

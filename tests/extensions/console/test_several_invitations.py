@@ -42,18 +42,23 @@ def test_several_people_are_invited_with_one_form(operator: Browser, mailing: Ma
     assert [(one["orgId"], one["isOrgAdmin"]) for one in people] == [("acme", True)] * 2
 
 
+def refuse(patch: pytest.MonkeyPatch, email: str, error: errors.ApiError) -> None:
+    """Let the operation that adds a person fail for one address."""
+    send_once = calls.send_once
+
+    def run(form_id: str, path: str, body: Any, *others: Any) -> Any:
+        if body["client"]["email"] == email:
+            raise error
+        return send_once(form_id, path, body, *others)
+
+    patch.setattr(calls, "send_once", run)
+
+
 def test_a_failure_for_one_address_stops_no_other(
     operator: Browser, mailing: Mailing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page, send_once = operator.open(NEW), calls.send_once
-
-    def fail_for_cy(form_id: str, path: str, body: Any, *others: Any) -> Any:
-        if body["client"]["email"] == "cy@acme.test":
-            raise errors.Unavailable("The table accepts no writes.")
-        return send_once(form_id, path, body, *others)
-
-    monkeypatch.setattr(calls, "send_once", fail_for_cy)
-    answer = operator.submit(page, "/new-client", {"email": "cy@acme.test, dee@acme.test"})
+    refuse(monkeypatch, "cy@acme.test", errors.Unavailable("The table accepts no writes."))
+    answer = operator.submit(operator.open(NEW), "/new-client", {"email": "cy@acme.test, dee@acme.test"})
     assert [result for _, result in results_of(answer)] == ["Not added. Invite this person again.", RESULTS[0][1]]
     monkeypatch.setattr(queue, "send", fail_for_all)
     answer = operator.submit(operator.open(NEW), "/new-client", {"email": "eve@acme.test, fay@acme.test"})
@@ -63,15 +68,8 @@ def test_a_failure_for_one_address_stops_no_other(
 def test_what_is_refused_after_the_first_address_hides_no_result(
     operator: Browser, mailing: Mailing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page, send_once = operator.open(NEW), calls.send_once
-
-    def refuse_dee(form_id: str, path: str, body: Any, *others: Any) -> Any:
-        if body["client"]["email"] == "dee@acme.test":
-            raise errors.Forbidden("You may not add people now.")
-        return send_once(form_id, path, body, *others)
-
-    monkeypatch.setattr(calls, "send_once", refuse_dee)
-    answer = operator.submit(page, "/new-client", {"email": "cy@acme.test, dee@acme.test"})
+    refuse(monkeypatch, "dee@acme.test", errors.Forbidden("You may not add people now."))
+    answer = operator.submit(operator.open(NEW), "/new-client", {"email": "cy@acme.test, dee@acme.test"})
     assert [result for _, result in results_of(answer)] == [RESULTS[0][1], "Not added. Invite this person again."]
     mailing.run(60)
     assert mailing.recipients == ["cy@acme.test"]

@@ -28,7 +28,7 @@ def assign(session: Session, values: dict[str, str], fields: dict[str, str]) -> 
 
 
 def assign_many(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    """Assign the conversation to the form's person, or pass it back to the AI if the form names no person."""
+    """Assign the conversation to the selected person. Without a selection, pass it back to the AI."""
     (assign if fields.get("to") else pass_back)(session, values, fields)
 
 

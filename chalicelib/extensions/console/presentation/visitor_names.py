@@ -5,7 +5,7 @@ from typing import Any
 
 from chalicelib.extensions.console.presentation.template_filters import display_name
 
-# The maximum length of an id that stands for a name, and the length of the beginning of a longer id, in characters.
+# In characters: longer ids are cut to their first six.
 _MAX_ID, _ID_PART = 16, 6
 
 

@@ -189,7 +189,8 @@ def _of_agents(session: Session, text: str) -> Iterator[Place]:
     agents = visible_agents.read(session._replace(selected=None))
     if "/convos" in session.pages:
         tabs = inbox.read(session).conversations
-        others = [record for record in tabs["mine"] if record not in tabs["waiting"]]
+        waiting = {(record["agentId"], record["ID"]) for record in tabs["waiting"]}
+        others = [record for record in tabs["mine"] if (record["agentId"], record["ID"]) not in waiting]
         for kind, records in (("waiting", tabs["waiting"]), ("mine", others)):
             yield from _first(text, (_conversation(session, record, agents.titles, kind) for record in records))
     if "/agents" in session.pages:
